@@ -1,4 +1,4 @@
-"""The libraries' own compilers: what each does with every op, values and gradients, beside the op without it.
+"""The libraries' own compilers: how each handles every op, values and gradients, compared with the op uncompiled.
 
     python tests/python/compilers.py            record all ops in tools/compiled.csv (some twenty minutes)
     python tests/python/compilers.py det eig    these alone
@@ -49,7 +49,7 @@ REASONS = {
     "nonzero": "its length follows from the values",
     "unique": "its length follows from the values: give `size`",
 }
-"""Why an op is not compiled, or only its values are, where it is not."""
+"""Why an op is not compiled, or why only its values are."""
 
 
 def _torch(f: Callable) -> Callable:
@@ -90,15 +90,15 @@ COMPILERS = {
     "tf.function, XLA": ("tensorflow", _xla),
     "jax.jit": ("jax", _jax),
 }
-"""Each compiler's backend, and how it compiles a function of tensors."""
+"""The backend of each compiler, and how it compiles a function of tensors."""
 CODE = "torch.compile, Inductor"
-"""As `torch.compile`, with the code that it writes: the record is without, as that takes some seconds an op."""
+"""`torch.compile` with code generation. The record omits code generation, which takes some seconds per op."""
 _ALL = COMPILERS | {CODE: ("torch", _inductor)}
 INSTALLED = [name for name, (backend, _) in COMPILERS.items() if backends.installed(backend)]
 
 
 def results(case, compiler: str, arguments: dict) -> tuple[list, list]:
-    """A case's results without the compiler and with it: every tensor is an argument of what is compiled."""
+    """Return a case's results without and with the compiler. All tensors are arguments of the compiled function."""
     backend, compiled = _ALL[compiler]
     function, known = case.function(), {k: parity.tensors(v, backend) for k, v in arguments.items()}
     names = [k for k, v in arguments.items() if any(isinstance(x, np.ndarray) for x in parity.flat(v))]
@@ -112,7 +112,7 @@ def results(case, compiler: str, arguments: dict) -> tuple[list, list]:
 
 
 def gradients(case, compiler: str, arguments: dict) -> tuple[list, list]:
-    """The library's own gradient of a case without its compiler and with it."""
+    """Return the library's own gradient of a case without and with its compiler."""
     backend, compiled = _ALL[compiler]
     xs = parity.differentiated(case, arguments)
     results = parity.results_function(case, arguments, backend)
@@ -122,7 +122,7 @@ def gradients(case, compiler: str, arguments: dict) -> tuple[list, list]:
 
     with config.backend_scope(backend):
         want = parity.native_gradient(scalar(results), xs, backend)
-        if backend == "torch":  # whose compiler takes the function and differentiates it itself
+        if backend == "torch":  # its compiler takes the function and differentiates it itself
             return want, parity.native_gradient(scalar(compiled(results)), xs, backend)
         given = [parity.tensors(x, backend) for x in xs]
         return want, parity.numpy(list(compiled(_derivative(scalar(results), backend))(*given)))
@@ -149,7 +149,7 @@ def _derivative(f: Callable, backend: str) -> Callable:
 
 
 def chosen() -> dict:
-    """For each op the case that it is compiled with: its first with gradients, or its first."""
+    """Return for each op the case to compile: its first case with gradients, else its first case."""
     found: dict = {}
     for module in sorted(m.name for m in pkgutil.iter_modules(cases.__path__)):
         for case in importlib.import_module(f"cases.{module}").CASES:
@@ -160,7 +160,7 @@ def chosen() -> dict:
 
 
 def cell(case, compiler: str) -> str:
-    """The fate of an op under a compiler: `yes`, `values` where it loses the gradient, or `no`."""
+    """Return how an op fares under a compiler: `yes`, `values` if the gradient is lost, or `no`."""
     done = "no"
     for compare in (results, gradients):
         if compare is gradients and not case.gradients:
@@ -168,7 +168,7 @@ def cell(case, compiler: str) -> str:
         try:
             _compared(case, compiler, compare)
         except Exception as error:
-            if isinstance(error, AssertionError):  # another value, which no record excuses
+            if isinstance(error, AssertionError):  # a wrong value is never excused by the record
                 raise
             return done
         done = "values"

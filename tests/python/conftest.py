@@ -1,4 +1,4 @@
-"""Tests run in float64 and find their helper modules beside them."""
+"""Tests run in float64 and import their helper modules from this folder."""
 
 import gc
 import importlib
@@ -26,7 +26,7 @@ from gradops.jit import agreement
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DURATIONS = Path(__file__).parent / "durations.json"
-"""Seconds of the long suite's tests, by ``tools/minutes.py --record``: of slow cases, else the mean of a function's."""
+"""Seconds of the long suite's tests, by ``tools/minutes.py --record``: per case if slow, else the mean per function."""
 
 
 LIBRARIES = ("numpy", "torch", "tensorflow", "jax")
@@ -34,7 +34,7 @@ LIBRARIES = ("numpy", "torch", "tensorflow", "jax")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    if not os.environ.get("GRADOPS_ALL_CASES"):  # set where one library or device is tested, not the whole
+    if not os.environ.get("GRADOPS_ALL_CASES"):  # set when one library or device is tested, instead of the whole suite
         mark_long_cases(items)
     split = config.pluginmanager.get_plugin("pytestsplitplugin")
     if split is not None:
@@ -44,7 +44,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pycollect_makeitem(collector, obj):
-    """Do not collect long tests for ``-m "not long"``: their cases are half of all."""
+    """Skip the collection of long tests for ``-m "not long"``: they hold half of all cases."""
     if re.match(r"not long\b", collector.config.option.markexpr):
         if any(mark.name == "long" for mark in getattr(obj, "pytestmark", ())):
             return []
@@ -52,7 +52,7 @@ def pytest_pycollect_makeitem(collector, obj):
 
 
 def mark_long_cases(items) -> None:
-    """Mark ``long`` what the marker ``short_cases`` of a test leaves out of the short suite."""
+    """Mark as ``long`` the cases that a test's ``short_cases`` marker leaves out of the short suite."""
     groups: dict[tuple, list] = {}
     for item in items:
         for marker in item.iter_markers("short_cases"):
@@ -67,7 +67,7 @@ def mark_long_cases(items) -> None:
 
 
 def library_of(item) -> tuple[str | None, object]:
-    """The library that a case is for, and the way through it: ``("jax", ("jax", "compiled"))``."""
+    """Return the library that a case is for, and its mode: ``("jax", ("jax", "compiled"))``."""
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
     for value in parameters.values():
         library = value[0] if isinstance(value, tuple) and value else value
@@ -81,18 +81,18 @@ def recorded(seconds: dict[str, float], nodeid: str) -> float:
 
 
 def function_id(nodeid: str) -> str:
-    """``file::function`` of a test's id."""
+    """Return ``file::function`` of a test id."""
     return nodeid.partition("[")[0].rpartition("/")[2]
 
 
 def pytest_collection_finish():
-    """Keep libraries and cases out of a test's ``gc.collect()``, which takes a second to visit them."""
+    """Exclude libraries and collected cases from ``gc.collect()`` in tests, which would take a second to visit them."""
     gc.collect()
     gc.freeze()
 
 
 class ImmediateFailures:
-    """Prints a line for each failure when it comes; pytest prints the whole of it at the end."""
+    """Prints one line per failure as it happens; pytest prints the full report at the end."""
 
     def __init__(self, terminal):
         self.terminal = terminal
@@ -135,7 +135,7 @@ OPTIONAL = r"torch|tensorflow|keras|jax|jaxlib|llvmlite|hypothesis|pandas|sklear
 
 
 def absent(error: BaseException) -> str | None:
-    """The optional library that is not installed, where that is what an error itself says, and no error it came of."""
+    """Return the missing optional library if the error itself reports it and was not raised from another error."""
     name = ""
     if isinstance(error, ModuleNotFoundError):
         name = (error.name or "").partition(".")[0]
@@ -146,14 +146,14 @@ def absent(error: BaseException) -> str | None:
 
 @pytest.fixture(autouse=True)
 def compiled_programs_agree_with_numpy():
-    """A test fails where a compiled program gave another result than NumPy, also if an `except` hides the error."""
+    """Fail a test if a compiled program disagreed with NumPy, even if an `except` hid the error."""
     agreement.reports.clear()
     yield
     assert not agreement.reports
 
 
 def skipped_without(item):
-    """A test that needs a library which is not installed is skipped."""
+    """Skip a test that needs a library which is not installed."""
     try:
         return (yield)
     except (ModuleNotFoundError, BackendError) as error:
@@ -176,7 +176,7 @@ def pytest_runtest_call(item):
 
 @pytest.fixture(params=BACKENDS)
 def backend(request):
-    """Each library in turn, as the default one."""
+    """Run the test with each library in turn as the default backend."""
     with config.backend_scope(request.param):
         yield request.param
 
@@ -198,7 +198,7 @@ def jax():
 
 @pytest.fixture(autouse=True)
 def settings_restored():
-    """Whatever a test sets, the next one finds the defaults."""
+    """Restore the default settings after each test."""
     yield
     config.set_backend("numpy")
     config.set_floatx("float64")
@@ -209,7 +209,7 @@ _run = 0
 
 @pytest.fixture(autouse=True)
 def memory_bounded():
-    """JAX keeps what it compiled: forget it now and then."""
+    """Clear JAX's cache of compiled programs from time to time."""
     yield
     global _run
     _run += 1
@@ -219,5 +219,5 @@ def memory_bounded():
 
 @pytest.fixture
 def without_native_code(monkeypatch):
-    """Compiled programs are NumPy's calls alone, as without llvmlite."""
+    """Run compiled programs through NumPy calls alone, as without llvmlite."""
     monkeypatch.setattr(sys.modules["gradops.jit.native.machine"], "machine", lambda: None)

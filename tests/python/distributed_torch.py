@@ -1,4 +1,4 @@
-"""A worker of test_engines_distributed: ten steps of a model on its share of the data, started by torchrun.
+"""A worker of test_engines_distributed, started by torchrun: ten training steps of a model on its share of the data.
 
 torchrun --nproc-per-node 2 distributed_torch.py ddp|fsdp FLOW FILE
 """

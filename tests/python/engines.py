@@ -1,9 +1,10 @@
-"""The record of what works in which engine, as tests find it, which tools/engines_table.py puts into docs/engines.md.
+"""The record of what works in which engine, written by tests; tools/engines_table.py shows it in docs/engines.md.
 
-    GRADOPS_RECORD=1 pytest tests/python -k "engines or shards or several_are_as_one"     record it in tools/engines.csv
+    GRADOPS_RECORD=1 pytest tests/python -k "engines or shards or several_are_as_one"     record it in
+        tools/engines.csv
 
-A test says by ``@pytest.mark.engine(name)`` in which engine its parameter ``flow`` is tried, or with ``flows=`` which
-flows; ``refused={flow: reason}`` names those that it asserts to be an error.
+A test declares with ``@pytest.mark.engine(name)`` the engine in which it tries its parameter ``flow``, or with
+``flows=`` a list of flows; ``refused={flow: reason}`` names the flows for which it asserts an error.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ found: dict[tuple[str, str], dict[str, str]] = {}
 
 
 def note(item, failed: bool) -> None:
-    """Take down what a test has found. A flow that fails in one of several tests fails."""
+    """Record what a test has found. A flow fails if any of its tests fails."""
     for marker in item.iter_markers("engine"):
         (engine,), refused = marker.args, marker.kwargs.get("refused", {})
         for flow in marker.kwargs.get("flows") or [item.callspec.params["flow"]]:
@@ -43,7 +44,7 @@ def recorded() -> dict[tuple[str, str], dict[str, str]]:
 
 
 def write() -> None:
-    """Put what this session found into the record, beside what others did."""
+    """Merge this session's findings into the record."""
     flows = list(surrogates.FLOWS)
     rows = (recorded() | found).values()
     with open(RECORD, "w", newline="") as file:

@@ -1,4 +1,4 @@
-"""References of many digits, by mpmath, for functions of ``gradops.scipy``, and hard points to look at them.
+"""High-precision references by mpmath for functions of ``gradops.scipy``, and the hard points to evaluate them at.
 
 One table for the tests and for ``tools/digits.py``, which writes docs/digits.md.
 """
@@ -19,13 +19,15 @@ from scipy import special as scipys
 from scipy import stats as scipys_stats
 
 COUNT = 30
-"""Of points at a function."""
+"""Number of points sampled per function."""
 
 # Incomplete functions -------------------------------------------------------------------------------------------------
 
 
 def _series(numerator, denominator, x):
-    """``1 + x n / d + x**2 n (n + 1) / (d (d + 1)) + ...`` of positive terms; no ``numerator``: ``1 + x / d + ...``."""
+    """Sum ``1 + x n / d + x**2 n (n + 1) / (d (d + 1)) + ...``, positive terms; without ``numerator`` ``1 + x / d +
+    ...``.
+    """
     bits = mp.prec + 40
     one = 1 << bits
     x, d = int(x * one), int(denominator * one)
@@ -40,12 +42,12 @@ def _series(numerator, denominator, x):
 
 
 def lower_gamma(a, x):
-    """The regularised lower incomplete gamma function."""
+    """Return the regularised lower incomplete gamma function."""
     return _gamma_below(a, x) if x <= a + 1 else 1 - _gamma_above(a, x)
 
 
 def upper_gamma(a, x):
-    """The regularised upper incomplete gamma function."""
+    """Return the regularised upper incomplete gamma function."""
     return 1 - _gamma_below(a, x) if x <= a + 1 and a > 0.01 else _gamma_above(a, x)
 
 
@@ -72,12 +74,12 @@ def _gamma_above(a, x):
 
 
 def lower_beta(a, b, x):
-    """The regularised incomplete beta function."""
+    """Return the regularised incomplete beta function."""
     return _beta_below(a, b, x) if x * (a + b) <= a else 1 - _beta_below(b, a, 1 - x)
 
 
 def upper_beta(a, b, x):
-    """Its complement."""
+    """Return the complement of the regularised incomplete beta function."""
     return 1 - _beta_below(a, b, x) if x * (a + b) <= a else _beta_below(b, a, 1 - x)
 
 
@@ -91,20 +93,20 @@ def _beta_below(a, b, x):
 
 
 def lower_t(df, t):
-    """Student's distribution function."""
+    """Return Student's t distribution function."""
     tail = lower_beta(df / 2, mp.mpf(1) / 2, df / (df + t * t)) / 2
     return tail if t < 0 else 1 - tail
 
 
 def lower_f(m, n, x):
-    """The F distribution function."""
+    """Return the F distribution function."""
     if m * x > n:
         return upper_beta(n / 2, m / 2, n / (m * x + n))
     return lower_beta(m / 2, n / 2, m * x / (m * x + n))
 
 
 def upper_f(m, n, x):
-    """Its complement."""
+    """Return the upper tail of the F distribution."""
     return lower_f(n, m, 1 / x)
 
 
@@ -124,7 +126,7 @@ ORDERS = (0.0, 0.3, 1.0, 2.7, 25.5, 120.0)
 
 
 def _places(quantile: Callable, *grids) -> Callable[[], list]:
-    """Points whose last argument is the quantile of a probability."""
+    """Return a function that lists points whose last argument is the quantile of a probability."""
 
     def points():
         with np.errstate(all="ignore"):
@@ -135,13 +137,14 @@ def _places(quantile: Callable, *grids) -> Callable[[], list]:
 
 
 class Function(NamedTuple):
-    """A reference.
+    """A reference function.
 
     Attributes:
-        exact: of mpmath's numbers; gives one, complex ones too, or several.
-        points: the grids of the arguments, whole numbers as ``int``; or a function that gives the points.
-        by: the positions of the arguments with a derivative, if not of all that are no whole numbers.
-        inverse: the position of the argument that ``exact`` finds: it is then of the function that is inverted.
+        exact: function of mpmath numbers; returns one number, which may be complex, or several.
+        points: the grids of the arguments, integers as ``int``; or a function that returns the points.
+        by: positions of the differentiated arguments; by default all that are not integers.
+        inverse: the position of the argument that the tested function solves for: ``exact`` is the function to
+            invert.
     """
 
     exact: Callable
@@ -150,7 +153,7 @@ class Function(NamedTuple):
     by: Sequence[int] | None = None
 
     def sample(self, count: int = COUNT) -> list[tuple]:
-        """As many of the points."""
+        """Return at most ``count`` of the points."""
         found = self.points() if callable(self.points) else list(itertools.product(*self.points))
         if len(found) <= count:
             return found
@@ -422,17 +425,18 @@ SPECIAL: dict[str, Function] = {
     "eval_gegenbauer": _one(mp.gegenbauer, _DEGREES, (2,), (-0.7, 0.1, 0.6)),
     "eval_genlaguerre": _one(mp.laguerre, _DEGREES, (2,), (0.1, 2.3, 7.5)),
 }
-"""By name of ``special``. Degrees and whole numbers are not differentiated by."""
+"""References by name in ``special``. Degrees and other integers are not differentiated."""
 
 # Families -------------------------------------------------------------------------------------------------------------
 
 
 class Family(NamedTuple):
-    """A family of distributions, of its standard form.
+    """A family of distributions in standard form.
 
     Attributes:
-        density, lower, upper: of mpmath's numbers, the place and the shapes; no ``upper``: 1 - ``lower``.
-        shapes: those that are looked at.
+        density, lower, upper: functions of mpmath numbers: the position and the shapes; ``upper`` defaults to 1 -
+            ``lower``.
+        shapes: the shape parameters to test.
     """
 
     density: Callable
@@ -441,14 +445,14 @@ class Family(NamedTuple):
     shapes: Sequence[Sequence[float]]
 
     def log_and_tails(self, *xs):
-        """By method: the values of all functions but the quantile."""
+        """Return the values of all methods except the quantile, in the order of their names."""
         f, lower = self.density(*xs), self.lower(*xs)
         upper = 1 - lower if self.upper is None else self.upper(*xs)
         return f, mp.log(f), lower, upper, mp.log(lower), mp.log(upper)
 
 
 METHODS = ("pdf", "logpdf", "cdf", "sf", "logcdf", "logsf")
-"""Of :meth:`Family.log_and_tails`; of counts the first two are ``pmf`` and ``logpmf``."""
+"""Names of the results of :meth:`Family.log_and_tails`; discrete families have ``pmf`` and ``logpmf`` first."""
 
 
 def _normal(x):
@@ -456,7 +460,7 @@ def _normal(x):
 
 
 def _by_hazard(hazard: Callable, density: Callable):
-    """Density, and tails, of a cumulative hazard."""
+    """Return density and tails from a cumulative hazard."""
     return density, lambda *xs: -mp.expm1(-hazard(*xs)), lambda *xs: mp.exp(-hazard(*xs))
 
 
@@ -482,7 +486,7 @@ def _skew_density(x, a):
 
 
 def _skew_above(x, a):
-    """By Owen's function; where that cancels by the integral over the first value: `quad` ends at an absolute error."""
+    """Upper tail by Owen's function, or by integration where that cancels: `quad` stops at an absolute error."""
     if a * x > -1:
         return mp.ncdf(-x) + 2 * _owens_t(x, a)
     first, cuts = _skew_density(x, a), [x + k / (x + 1) for k in (0, 2, 8, 24, 72, 200)]
@@ -668,11 +672,11 @@ PROBABILITY = {
     "zipf": lambda k, a: mp.mpf(k) ** -a / mp.zeta(a),
     "zipfian": lambda k, a, n: mp.mpf(k) ** -a / sum(mp.mpf(j) ** -a for j in range(1, int(n) + 1)),
 }
-"""Of the families of counts."""
+"""References of discrete families."""
 
 
 def _sum(name: str):
-    """The lower probability of a family of counts by its sum, from the first of its support."""
+    """Return the lower tail of a discrete family as a sum from the start of its support."""
 
     def lower(k, *shapes):
         first = {
@@ -722,12 +726,12 @@ COUNTS = {
 
 
 class Late(Exception):
-    """A reference that takes too long."""
+    """Raised when a reference takes too long."""
 
 
 @contextlib.contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """A block that raises :class:`Late` after as long of processor time, in the main thread."""
+    """Run a block that raises :class:`Late` after ``seconds`` of processor time; main thread only."""
 
     def late(*_):
         raise Late
@@ -745,7 +749,7 @@ class Result(NamedTuple):
     """One real result of a function at a point.
 
     Attributes:
-        slopes, curvatures: first and second derivatives by each argument that is differentiated by.
+        slopes, curvatures: first and second derivatives with respect to each differentiated argument.
     """
 
     value: float
@@ -754,13 +758,13 @@ class Result(NamedTuple):
 
 
 def _real(results) -> list:
-    """The real numbers of a function's results."""
+    """Return the real numbers that make up a function's results."""
     results = list(results) if isinstance(results, (tuple, list)) else [results]
     return [part for y in results for part in ((y.real, y.imag) if isinstance(y, mpmath.mpc) else (mp.mpf(y),))]
 
 
 def _with_slopes(exact: Callable, point: Sequence, by: Sequence[int]) -> list:
-    """The numbers of :class:`Result` in a row, by central differences with a third of the digits."""
+    """Return the numbers of :class:`Result` in a row, by central differences with a third of the digits."""
     xs = [x if isinstance(x, int) else mp.mpf(x) for x in point]
     middle, slopes, curvatures = _real(exact(*xs)), [], []
     for i in by:
@@ -772,7 +776,7 @@ def _with_slopes(exact: Callable, point: Sequence, by: Sequence[int]) -> list:
 
 
 def _of_inverse(exact: Callable, point: Sequence, by: Sequence[int], place: int, start: float) -> list:
-    """The same of the inverse, found from ``start`` on by Newton's method on logarithms; no curvatures."""
+    """Return value and slopes of the inverse, by Newton's method on logarithms from ``start``; no curvatures."""
     xs = [x if isinstance(x, int) else mp.mpf(x) for x in point]
     target, x = xs[place], mp.mpf(start)
     for _ in range(60):
@@ -786,7 +790,7 @@ def _of_inverse(exact: Callable, point: Sequence, by: Sequence[int], place: int,
         if abs(step) <= abs(x) * mp.mpf(10) ** (-mp.dps // 4):
             break
     else:
-        raise ArithmeticError("Newton's method goes on")
+        raise ArithmeticError("Newton's method did not converge")
     xs[place] = x
     found = _with_slopes(exact, xs, sorted({*by, place}))[1 : 2 + len({*by, place})]
     slopes = dict(zip(sorted({*by, place}), (row[0] for row in found)))
@@ -797,14 +801,14 @@ def _of_inverse(exact: Callable, point: Sequence, by: Sequence[int], place: int,
 def exactly(
     exact: Callable, point: Sequence, by: Sequence[int], inverse: int | None = None, start: float = 0.0
 ) -> list[Result]:
-    """Results with slopes by the arguments ``by``, with as many digits as make two computations agree.
+    """Return results with slopes with respect to the arguments ``by``, with enough digits that two computations agree.
 
     Args:
-        inverse, start: the position of the argument to find, of which ``point`` has what the function is to be, and
-            about where it is.
+        inverse, start: the position of the argument to solve for and a starting value; ``point`` holds the value of
+            the function at that position.
 
     Raises:
-        ArithmeticError: no agreement with 400 digits.
+        ArithmeticError: two computations disagree even with 400 digits.
     """
     before = None
     for digits in (45, 90, 400):
@@ -815,7 +819,7 @@ def exactly(
                 )
             except (ZeroDivisionError, ValueError):
                 if digits == 400:
-                    raise ArithmeticError("no number") from None
+                    raise ArithmeticError("the result is not a number") from None
                 continue
             firm = rows[: 1 + len(by)]
             if before is not None and all(
@@ -825,4 +829,4 @@ def exactly(
                 n = len(by)
                 return [Result(float(y), tuple(map(float, s[:n])), tuple(map(float, s[n:]))) for y, *s in each]
             before = firm
-    raise ArithmeticError("no agreement")
+    raise ArithmeticError("the computations disagree with 400 digits")

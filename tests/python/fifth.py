@@ -1,7 +1,7 @@
-"""Backends that the tests bring themselves, each of a namespace of the array API, without derivatives of their own.
+"""Backends defined by the tests, each on a namespace of the array API, without derivatives of their own.
 
-array-api-strict has the standard and nothing else; dask.array is a library that people use, whose arrays are graphs of
-what is still to be computed.
+array-api-strict implements the standard and nothing else; dask.array is a widely used library whose arrays are graphs
+of pending computations.
 """
 
 from __future__ import annotations
@@ -31,4 +31,4 @@ LACKING = {
     "strict": set(f"{_NO_FUNCTION} erf erfc erfinv i0 i1 lgamma normal_cdf polygamma".split()),
     "dask.array": set(f"{_NO_FUNCTION} det eig eigh slogdet".split()),
 }
-"""The required kernels that the standard has no function for, or Dask none of the standard's."""
+"""Required kernels that the standard has no function for, or that Dask does not implement."""

@@ -1,4 +1,4 @@
-"""Native derivatives on each backend, eager and compiled: what the gradient-flow tests are run through."""
+"""Native derivatives on each backend, eager and compiled, for the tests of gradient flow."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ WAYS = [
     ("tensorflow", "inner"),
     ("tensorflow", "variable"),
 ]
-"""``compiled`` is the derivative compiled, ``inner`` the derivative of the compiled function, ``variable`` the tape."""
+"""``compiled``: the derivative is compiled; ``inner``: the function is compiled first; ``variable``: the tape."""
 
 
 def derivatives(way: tuple[str, str], f, x, orders: int) -> list[np.ndarray]:
-    """The first ``orders`` derivatives of ``sum(f)`` at ``x``: each is of the sum of the one before."""
+    """Return the first ``orders`` derivatives of ``sum(f)`` at ``x``, each of the sum of the previous one."""
     backend, mode = way
     convert = backends.by_name(backend).convert
     if backend == "numpy" or mode == "variable":
@@ -88,7 +88,7 @@ def compiled(f):
 
 
 def constant(x, value):
-    """``value`` as a tensor beside ``x``."""
+    """Return ``value`` as a tensor of the library of ``x``."""
     data = x.data if isinstance(x, Variable) else x
     if backends.of(data).name == "torch":
         import torch

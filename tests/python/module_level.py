@@ -1,4 +1,4 @@
-"""Functions decorated at the level of a module, for the tests of pickling."""
+"""Functions decorated at module level, for the tests of pickling."""
 
 import gradops
 from gradops import ops
@@ -44,7 +44,7 @@ def rule(x, upstream):
 
 
 class Summed:
-    """The sum of what a function gives."""
+    """The sum of a function's result."""
 
     def __init__(self, f):
         self.f = f

@@ -1,6 +1,6 @@
-"""Every op in a loop that is compiled on NumPy: whether it is native there, and where it is not, why.
+"""Every op in a loop compiled on NumPy: whether it is native there, and if not, why.
 
-`test_native_loops.py` holds the reasons against what happens, and `tools/ops_table.py` puts them into docs/ops.md.
+`test_native_loops.py` checks the reasons, and `tools/ops_table.py` writes them to docs/ops.md.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ CALLED = {
     "window_spread": "NumPy's own, window by window",
     "window_sum": "NumPy's own, window by window",
 }
-"""Ops whose kernels are called from within a native loop, and why; those of `gradops.scipy` without a rule besides."""
+"""Ops whose kernels a native loop calls, and why; includes the ops of `gradops.scipy` without a rule."""
 
 
 def rows_of(value):
-    """The same array in four rows, also in lists."""
+    """Stack an array four times, also inside lists."""
     return [rows_of(x) for x in value] if isinstance(value, list) else np.stack([value] * 4)
 
 
@@ -54,9 +54,9 @@ def is_given(value, kinds: str) -> bool:
 
 
 def explained(function, arguments: dict, gradients=()):
-    """The explanation of a loop that calls a function on each row, with its derivative; None where it has no program.
+    """Explain a loop that calls a function on each row, with its derivative; None if the loop has no program.
 
-    Arrays of whole numbers and truth values are known where a loop over them is refused.
+    Integer and boolean arrays are constants if a loop over them is refused.
     """
     for kinds in ("biuf", "f"):
         given = {name: rows_of(value) for name, value in arguments.items() if is_given(value, kinds)}
@@ -87,5 +87,5 @@ def is_number(x) -> bool:
 
 
 def met(explanation) -> tuple[set[str], list[str]]:
-    """The ops that are NumPy's in native loops, and the reasons why loops leave native code."""
+    """Return the ops that native loops leave to NumPy, and the reasons why loops leave native code."""
     return {name for name, _ in explanation.called}, [reason for name, reason in explanation.refused if name == "scan"]

@@ -1,7 +1,7 @@
-"""Random nests of scopes, gradients of one's own, checkpoints and writes in place, and a slow interpreter of them.
+"""Random nests of scopes, custom gradients, checkpoints and in-place writes, and a slow interpreter for them.
 
-The interpreter is the oracle. Its values are immutable: a write makes a new one, so that nothing can be stale; a scope
-is a flag; a gradient is a walk over all that a value was made from, oldest last.
+The interpreter is the oracle. Its values are immutable: a write makes a new one, so nothing can be stale; a scope is a
+flag; a gradient walks over everything a value was made from, newest first.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ SCOPES = {**CONSTANTS, **KEEPING}
 
 
 class Left(Exception):
-    """How a scope of a nest is left by an error."""
+    """Raised to leave a scope of a nest by an error."""
 
 
 def nest(seed: int, length: int = 14, features=("write", "no_grad", "checkpoint")) -> list:
-    """A random program on two registers of 3 numbers: a list of statements, some with a body of their own."""
+    """Return a random program on two registers of 3 numbers: a list of statements, some with a body of their own."""
     rng = np.random.default_rng(seed)
     return _body(rng, length, 2, 0, features)[0]
 
@@ -96,7 +96,7 @@ OPERATIONS = {
 
 
 def run(statements: list, registers: list) -> None:
-    """Execute a program with gradops on variables or tensors; results are appended."""
+    """Execute a program with gradops on variables or tensors and append the results."""
     for kind, *rest in statements:
         if kind == "scope":
             with SCOPES[rest[0]]():
@@ -111,7 +111,7 @@ def run(statements: list, registers: list) -> None:
             def f(v, body=body, now=tuple(registers)):  # a checkpoint calls it again later
                 inner = [*now, v]
                 run(body, inner)
-                return ops.copy(inner[-1])  # what it gives shares no memory with what it closes over
+                return ops.copy(inner[-1])  # the result shares no memory with what the function closes over
 
             x = registers[a]
             registers.append(gradops.checkpoint(f)(x) if how == "checkpoint" else gradops.grad(_summed(f))(x))
@@ -134,7 +134,7 @@ def _summed(f):
 
 
 def loss(statements: list, inputs: list):
-    """The weighted sum of all registers."""
+    """Return the weighted sum of all registers."""
     registers = [ops.copy(x) for x in inputs]
     run(statements, registers)
     return weighted(registers, ops.sum)
@@ -151,7 +151,7 @@ def weighted(values: list, sum):
 
 
 class Value:
-    """Numbers, and what they were made from: pairs of a value and how an upstream gradient goes back to it."""
+    """Numbers with their origin: pairs of a parent and how an upstream gradient is passed back to it."""
 
     clock = itertools.count()
     recording = True
@@ -197,7 +197,7 @@ def tanh(x):
 
 
 def own(numbers, *parents):
-    """A value with a rule that is not its natural derivative."""
+    """Return a value whose gradient rule is not its natural derivative."""
     return Value(numbers, *parents)
 
 
@@ -215,7 +215,7 @@ SLOW = {
 
 
 class Memory:
-    """The value that was written last, which a register and its views share."""
+    """The value written last, shared by a register and its views."""
 
     def __init__(self, x: Value):
         self.x = x
@@ -264,7 +264,7 @@ def interpret(statements: list, registers: list) -> None:
 
 
 def _renumbered(x: Value, made: Value) -> Value:
-    """A write that is not recorded, as in PyTorch: other numbers at the same place in the graph."""
+    """Write without recording, as in PyTorch: new numbers at the same node of the graph."""
     with records(True):
         return Value(made.numbers, (x, lambda g: g))
 
@@ -276,7 +276,7 @@ def _called(body: list, registers: list, x: Value) -> Value:
 
 
 def gradients(y: Value, seed: Value, xs: list[Value]) -> list[Value]:
-    """The gradients of ``sum(y * seed)``, themselves made of values where that is recorded."""
+    """Return the gradients of ``sum(y * seed)``, themselves differentiable if recorded."""
     arrived, waiting = {id(y): seed}, {id(y): y}
     while waiting:
         x = max(waiting.values(), key=lambda v: v.age)
@@ -289,7 +289,7 @@ def gradients(y: Value, seed: Value, xs: list[Value]) -> list[Value]:
 
 
 def slow_derivatives(statements: list, inputs: list) -> tuple:
-    """The loss, its gradients, and the gradients of their weighted sum."""
+    """Return the loss, its gradients, and the gradients of their weighted sum."""
     leaves = [Value(x) for x in inputs]
     registers = [Memory(Value(x.numbers, (x, lambda g: g))) for x in leaves]
     interpret(statements, registers)

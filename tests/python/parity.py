@@ -1,9 +1,8 @@
-"""The demands on every op on every backend, from one description of its inputs.
+"""Checks of every op on every backend, from one description of its inputs.
 
-A ``Case`` says how to make inputs and what the answer is. The parity test then checks, for inputs that
-hypothesis makes: values and dtype on each backend against the reference, the tape's gradient against
-PyTorch's, JAX's and TensorFlow's own autodiff through the same op, and the tape's second gradient
-against JAX's (or PyTorch's) own.
+A ``Case`` says how to make inputs and what the result must be. For inputs drawn by hypothesis, the parity test checks
+values and dtype on each backend against the reference, the tape's gradient against the autodiff of PyTorch, JAX and
+TensorFlow through the same op, and the tape's second gradient against that of JAX or PyTorch.
 """
 
 from __future__ import annotations
@@ -82,10 +81,10 @@ def arrays(
     away: Sequence[float] = (),
     salt: int | None = None,
 ):
-    """Arrays of a shape (or of a strategy's; any of up to 3 dimensions if None), uniform in [low, high).
+    """Draw arrays of a shape (or a strategy's shapes; up to 3 dimensions if None), uniform in [low, high).
 
-    ``distinct`` keeps elements apart (no ties); ``away`` keeps them 0.05 from kinks. Two strategies draw
-    different numbers from one seed, by their ``salt``.
+    ``distinct`` keeps elements apart (no ties); ``away`` keeps them 0.05 from kinks. Strategies with different ``salt``
+    draw different numbers from one seed.
     """
     salt = next(_salts) if salt is None else salt
     shapes_ = shape if isinstance(shape, st.SearchStrategy) else (st.just(shape) if shape is not None else shapes())
@@ -114,23 +113,25 @@ def arrays(
 
 
 def positional(function: Callable) -> Callable:
-    """A reference that takes its arguments by position (a ufunc) as one of keywords."""
+    """Turn a reference with positional arguments (a ufunc) into one with keyword arguments."""
     return lambda **keywords: function(*keywords.values())
 
 
 def leading(function: Callable) -> Callable:
-    """A reference that takes its first argument by position as one of keywords."""
+    """Turn a reference with a positional first argument into one with keyword arguments."""
     return lambda **keywords: function(*[keywords.pop(next(iter(keywords)))], **keywords)
 
 
 def inputs(**values) -> st.SearchStrategy[dict[str, Any]]:
-    """Keyword arguments in this order: strategies as they are, other values as constants."""
+    """Draw keyword arguments in this order: strategies as given, other values as constants."""
     parts = {k: v if isinstance(v, st.SearchStrategy) else st.just(v) for k, v in values.items()}
     return st.fixed_dictionaries(parts).map(lambda drawn: {k: drawn[k] for k in parts})
 
 
 def shapes(min_rank: int = 0, max_rank: int = 3):
-    """Shapes as tuples: few of them, as JAX compiles each operation anew for each; hypothesis tries the first first."""
+    """Draw shapes from a short list, since JAX compiles each operation for each shape; hypothesis tries the first
+    first.
+    """
     return st.sampled_from([shape for shape in SHAPES if min_rank <= len(shape) <= max_rank])
 
 
@@ -147,7 +148,7 @@ def broadcastable(draw, count: int = 2, names=("x1", "x2"), **keywords):
 
 
 def tensors(value, backend: str):
-    """NumPy arrays, also inside lists, as a backend's tensors; anything else as it is."""
+    """Convert NumPy arrays, also inside lists, to a backend's tensors; leave anything else unchanged."""
     if isinstance(value, np.ndarray):
         return backends.by_name(backend).convert(value)
     if isinstance(value, (list, tuple)) and any(isinstance(v, np.ndarray) for v in value):
@@ -156,12 +157,12 @@ def tensors(value, backend: str):
 
 
 def on(backend: str, value):
-    """Numbers as a backend's tensor of float64."""
+    """Return numbers as a backend's float64 tensor."""
     return tensors(np.asarray(value, float), backend)
 
 
 def numpy(value):
-    """Any result as NumPy arrays, nested as it was; ``None`` and Python values stay."""
+    """Convert any result to NumPy arrays and keep its nesting; ``None`` and Python values stay."""
     if isinstance(value, Variable):
         value = value.data
     if isinstance(value, dict):
@@ -177,7 +178,7 @@ def call(case: Case, backend: str, arguments: dict):
 
 
 def is_own(entry) -> bool:
-    """True for the ops of ``gradops.ops``, not for those of ``gradops.scipy`` and of tests."""
+    """Return True for ops of ``gradops.ops``, False for ops of ``gradops.scipy`` and of tests."""
     return not hasattr(entry.call, "extends")
 
 
@@ -188,7 +189,7 @@ def flat(value) -> list:
 
 
 def weights(results: list, seed: int = 7) -> list:
-    """Fixed random weights that turn an op's results into a scalar loss."""
+    """Return fixed random weights that turn an op's results into a scalar loss."""
     rng = np.random.default_rng(seed)
     out = []
     for r in results:
@@ -198,7 +199,7 @@ def weights(results: list, seed: int = 7) -> list:
 
 
 def loss(results: list, ws: list):
-    """sum(w * Re r) + sum(v * Im r) over the floating results: a real scalar."""
+    """Return sum(w * Re r) + sum(v * Im r) over the floating results: a real scalar."""
     total: Any = None
     for r, (w, v) in zip(results, ws):
         name = ops.dtype(r)
@@ -221,9 +222,9 @@ def tensors_like(value: np.ndarray, x):
 
 
 def results_function(case: Case, arguments: dict, backend: str) -> Callable:
-    """The results as a function of the differentiated arguments (tensors, flattened lists)."""
+    """Return the results as a function of the differentiated arguments (tensors, flattened lists)."""
     fixed = {k: tensors(v, backend) for k, v in arguments.items()}
-    # A program compares what its function closes over: not the case, with all that hypothesis has in it.
+    # A program compares everything its function closes over, so exclude the case with hypothesis' data.
     function, by = case.function(), case.gradients
 
     def f(*values):
@@ -239,7 +240,7 @@ def results_function(case: Case, arguments: dict, backend: str) -> Callable:
 
 
 def scalar_function(case: Case, arguments: dict, backend: str) -> Callable:
-    """The loss as a function of the differentiated arguments."""
+    """Return the loss as a function of the differentiated arguments."""
     f = results_function(case, arguments, backend)
 
     def scalar(*values):
@@ -258,7 +259,7 @@ def differentiated(case: Case, arguments: dict) -> list[np.ndarray]:
 
 
 def tape_gradient(f, xs: list, over: str = "numpy", compiled: bool = False) -> list[np.ndarray]:
-    """The tape's gradient; ``compiled``: on JAX inside one program, as in :func:`native_gradient`."""
+    """Return the tape's gradient; ``compiled``: as one program on JAX, as in :func:`native_gradient`."""
 
     def gradient(*values):
         variables = [Variable(value, requires_grad=True) for value in values]
@@ -281,9 +282,9 @@ def tape_second(f, xs: list, over: str = "numpy") -> list[np.ndarray]:
 
 
 def native_gradient(f, xs: list, backend: str, second: bool = False, compiled: bool = False) -> list[np.ndarray]:
-    """The framework's own (second) gradient, in gradops' complex convention (dL/dRe + i dL/dIm).
+    """Return the framework's own (second) gradient, in gradops' complex convention (dL/dRe + i dL/dIm).
 
-    ``compiled``: on JAX as one program, which takes a third of the time of compiling each of its operations.
+    ``compiled``: as one program on JAX, a third of the time of compiling each operation separately.
     """
     if backend == "torch":
         import torch
@@ -313,7 +314,7 @@ def native_gradient(f, xs: list, backend: str, second: bool = False, compiled: b
         with tf.GradientTape() as inner:
             inner.watch(leaves)
             y = f(*leaves)
-        # a gather's gradient is IndexedSlices
+        # the gradient of a gather is IndexedSlices
         gs = [tf.convert_to_tensor(g) for g in inner.gradient(y, leaves, unconnected_gradients="zero")]
         if second:
             total = loss(gs, weights(gs, seed=11))
@@ -323,7 +324,7 @@ def native_gradient(f, xs: list, backend: str, second: bool = False, compiled: b
 
 
 def jax_gradients(f, xs: list, compiled: bool = False) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """JAX's own first and second gradients, by one program: see :func:`native_gradient`."""
+    """Return JAX's own first and second gradients from one program: see :func:`native_gradient`."""
     import jax
 
     first = _jax_gradient(f, len(xs))
@@ -351,7 +352,7 @@ def _jax_gradient(f, count: int):
 
 
 def finite_difference(gradient: Callable, xs: list, step: float = 1e-6) -> list[np.ndarray]:
-    """The gradient of the weighted sum of ``gradient(xs)``, by central differences; real inputs."""
+    """Return the gradient of the weighted sum of ``gradient(xs)``, by central differences; real inputs."""
     ws = weights(xs, seed=11)
 
     def value(points):

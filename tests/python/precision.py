@@ -1,7 +1,7 @@
-"""Every case of ``cases`` in other precisions: values, dtypes and gradients beside double precision on the tape.
+"""Every case of ``cases`` in other precisions: values, dtypes and gradients, compared with double precision.
 
-An op gives its arguments' dtype, and of the same numbers what double precision makes of them, rounded. Complex inputs
-are the case's own or, for ops without a complex case, its real ones turned round in the plane.
+An op returns the dtype of its arguments, with the values of double precision rounded to it. Complex inputs are the
+case's own or, for ops without a complex case, its real inputs rotated in the complex plane.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import gradops
 from gradops import backends, ops
 from gradops.errors import ArgumentTypeError
 
-KINDS = {  # precision: its real and its complex dtype, and how far results, gradients and second gradients may be
+KINDS = {  # precision: its real and complex dtypes, and tolerances of results, gradients and second gradients
     "float16": ("float16", "complex64", (2e-2, 4e-2, 1e-1)),
     "bfloat16": ("bfloat16", "complex64", (1e-1, 2e-1, 4e-1)),
     "complex64": ("float32", "complex64", (1e-4, 1e-3, 1e-2)),
@@ -26,7 +26,7 @@ KINDS = {  # precision: its real and its complex dtype, and how far results, gra
 
 
 def example(case: Case) -> dict:
-    """Arguments of a case: always the same."""
+    """Return fixed example arguments of a case."""
     found = []
 
     @settings(
@@ -46,7 +46,7 @@ def example(case: Case) -> dict:
 
 
 def each_array(value, change):
-    """A value with its arrays, also those in lists, changed."""
+    """Apply a change to every array in a value, also inside lists."""
     if isinstance(value, np.ndarray):
         return change(value)
     if isinstance(value, (list, tuple)) and any(isinstance(v, np.ndarray) for v in value):
@@ -62,7 +62,7 @@ def kinds(arguments: dict) -> set[str]:
 
 
 def rounded(x: np.ndarray, precision: str) -> np.ndarray:
-    """The numbers of an array that a precision holds, in double precision."""
+    """Round an array to what a precision can represent, stored in double precision."""
     if x.dtype.kind not in "fc":
         return x
     real, both, _ = KINDS[precision]
@@ -75,7 +75,7 @@ def rounded(x: np.ndarray, precision: str) -> np.ndarray:
 
 
 def turned(case: Case, arguments: dict) -> dict:
-    """The differentiated arguments as complex numbers."""
+    """Return the differentiated arguments as complex numbers."""
 
     def turn(x):
         return np.asarray(x * np.exp(0.3j)) if x.dtype.kind == "f" else x
@@ -89,7 +89,7 @@ def converted(value, backend: str, names: dict):
 
 
 def outcome(case: Case, arguments: dict, backend: str, names: dict, orders: int = 2) -> tuple[list, list, list]:
-    """Results, gradients and second gradients, as tensors. ``names``: the dtypes of floats and of complex numbers."""
+    """Return results, gradients and second gradients as tensors. ``names``: dtypes of floats and complex numbers."""
     given = {k: converted(v, backend, names) for k, v in arguments.items()}
     leaves = [x for k in case.gradients for x in (given[k] if isinstance(given[k], list) else [given[k]])]
 
@@ -120,7 +120,7 @@ def outcome(case: Case, arguments: dict, backend: str, names: dict, orders: int 
 
 
 def as_one_program(f: Callable, leaves: list):
-    """``f`` compiled by JAX, which would compile each operation by itself; op by op where values decide."""
+    """Return ``f`` as one JAX program instead of one per operation; eager if control flow depends on values."""
     import jax
 
     others: list = []
@@ -132,13 +132,13 @@ def as_one_program(f: Callable, leaves: list):
 
     try:
         found = iter(jax.jit(tensors)(*leaves))
-    except Exception:  # whatever is wrong beside that is so eagerly
+    except Exception:  # any other error also occurs eagerly
         return f(*leaves)
     return jax.tree_util.tree_unflatten(others[1], [next(found) if x is None else x for x in others[0]])
 
 
 def loss(results: list, ws: list):
-    """A real scalar of results of different dtypes."""
+    """Return a real scalar loss of results of different dtypes."""
     parts = [loss_of_one([r], [w]) for r, w in zip(results, ws)]
     return ops.sum(ops.stack([part for part in parts if part is not None]))
 
@@ -149,20 +149,20 @@ def _difference(a, b):
 
 
 def wide(array) -> np.ndarray:
-    """A tensor's numbers in double precision."""
+    """Return a tensor's values in double precision."""
     x = numpy(ops.cast(array, "float32") if ops.dtype(array) == "bfloat16" else array)
     return x.astype("complex128") if np.iscomplexobj(x) else np.asarray(x, "float64")
 
 
 def check(case: Case, precision: str, backend: str, orders: int = 2) -> list[str]:
-    """The faults of a case in a precision on a backend."""
+    """Return the faults of a case in a precision on a backend."""
     real, both, tolerances = KINDS[precision]
     arguments = {k: each_array(v, lambda x: rounded(x, precision)) for k, v in example(case).items()}
     if precision == "complex64" and "c" not in kinds(arguments):
         arguments = turned(case, arguments)
     try:
         want = outcome(case, arguments, "numpy", {"f": "float64", "c": "complex128"}, orders)
-    except ArgumentTypeError:  # complex numbers where they have no answer
+    except ArgumentTypeError:  # complex numbers where the op has no result for them
         with contextlib.suppress(ArgumentTypeError):
             outcome(case, arguments, backend, {"f": real, "c": both}, 0)
             return ["refused on NumPy alone"]
@@ -176,7 +176,7 @@ def check(case: Case, precision: str, backend: str, orders: int = 2) -> list[str
             name, wide_name = ops.dtype(g), ops.dtype(w)
             expected = {"float64": real, "complex128": both}.get(wide_name, wide_name)
             if case.op == "eig" and precision != "complex64" and expected == real and order == 0:
-                expected = "float32"  # the real part of complex64, which is what eigenvalues come in
+                expected = "float32"  # eigenvalues of complex64 matrices are float32
             if name != expected and case.using is None and "dtype" not in arguments:
                 wrong.append(f"order {order}: {name}, not {expected}")
             a, b = wide(g), wide(w)

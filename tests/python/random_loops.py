@@ -1,4 +1,4 @@
-"""Random loops: made from a seed, nested, with branches, gradient rules, and closures."""
+"""Random loops built from a seed: nested, with branches, gradient rules and closures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RULES = (reversed_, unnatural, gradops.stop_gradient, lambda x: gradops.scaled_g
 
 
 class Loops:
-    """A function of ``inputs``: a vector and a matrix. It is made anew, by the same choices, at each call."""
+    """A function of ``inputs`` (a vector and a matrix), rebuilt with the same choices at each call."""
 
     def __init__(self, seed: int):
         self.seed = seed
@@ -39,7 +39,7 @@ class Loops:
         return sum(ops.sum(x * float(rng.normal())) for x in state)
 
     def _statement(self, rng, state: list, outside: list, depth: int) -> list:
-        """The next state, of the same shapes."""
+        """Return the next state, with the same shapes."""
         choices = rng.integers(2**32, size=8)
         kind = rng.choice(["plain", "scan", "cond", "while", "several", "for"]) if depth else "plain"
         again = lambda i: np.random.default_rng(choices[i])  # noqa: E731
@@ -92,7 +92,7 @@ class Loops:
         return [self._expression(again(i), x, [*state, *outside]) for i, x in enumerate(state)]
 
     def _expression(self, rng, like, pool: list) -> Any:
-        """Something of the shape of ``like``, of a few of ``pool``."""
+        """Return an expression of the shape of ``like`` that uses a few of ``pool``."""
         x = like
         for _ in range(rng.integers(1, 4)):
             other = pool[rng.integers(len(pool))]

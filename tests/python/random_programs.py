@@ -1,4 +1,4 @@
-"""Random programs: made from a seed, and run on any library. Steps on registers of mixed shapes and dtypes."""
+"""Random programs: built from a seed, and run on any library. Steps on registers of mixed shapes and dtypes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ REDUCTIONS = ("sum", "mean", "max", "min", "logsumexp", "var", "prod")
 
 
 class Program:
-    """Up to ``length`` steps on ``inputs``; a scalar loss of all that they make.
+    """Up to ``length`` steps on ``inputs``, and a scalar loss of all their results.
 
     Attributes:
-        inputs: float64 arrays; of as many rows as are asked for, which compiled code handles otherwise from some on.
-        single: whether a part of it is computed in float32.
+        inputs: float64 arrays with ``rows`` rows; compiled code treats arrays with many rows differently.
+        single: whether part of the program is computed in float32.
     """
 
     def __init__(self, seed: int, length: int = 30, rows: int = 1):
@@ -120,19 +120,19 @@ class Program:
         return None
 
     def results(self, inputs) -> list:
-        """The inputs and what the steps make of them, on whatever library they are of."""
+        """Return the inputs followed by the results of the steps, on the library of the inputs."""
         registers = list(inputs)
         for step in self.steps:
             registers.append(perform(step, registers))
         return registers
 
     def last(self, *inputs):
-        """The sum of the last two results that are floating, so that of the others no array need be made."""
+        """Return the sum of the last two floating results, so that the other results need not be materialised."""
         floating = [x for x in self.results(inputs) if "float" in ops.dtype(x)]
         return sum(ops.sum(ops.cast(x, "float64")) for x in floating[-2:])
 
     def loss(self, *inputs):
-        """The weighted sum of the results, each within bounds."""
+        """Return the weighted sum of the results, each clipped to a bounded range."""
         registers, total = self.results(inputs), 0.0
         for register, weight in zip(registers, self.weights):
             if "float" in ops.dtype(register):
@@ -160,7 +160,7 @@ def matches(a: tuple, b: tuple) -> bool:
 
 
 def perform(step: tuple, registers: list) -> Any:
-    """One step, by gradops' ops and operators."""
+    """Perform one step with gradops' ops and operators."""
     kind, *rest = step
     match kind, rest:
         case "unary", [name, x]:

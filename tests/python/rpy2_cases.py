@@ -1,4 +1,4 @@
-"""The cases of test_interop_rpy2.py, for a process that has R in it: on a thread of its own, or on the main one."""
+"""The cases of test_interop_rpy2.py, run in a process with R on a thread of its own or on the main thread."""
 
 import concurrent.futures
 import faulthandler
@@ -38,7 +38,7 @@ each = pytest.mark.parametrize("backend", BACKENDS)
 
 @pytest.fixture(autouse=True)
 def watchdog():
-    """A deadlock ends the process, with what each thread was doing."""
+    """End the process after a deadlock and print what each thread was doing."""
     faulthandler.dump_traceback_later(120, exit=True, file=sys.__stderr__)
     yield
     faulthandler.cancel_dump_traceback_later()
@@ -51,7 +51,7 @@ def density():
 
 @pytest.fixture(scope="module")
 def smooth():
-    """sin with two derivatives."""
+    """Return sin with two derivatives."""
     slope = r_function(
         "function(x, up) up * cos(x)",
         "function(x, up, upstream) list(-upstream * up * sin(x), upstream * cos(x))",
@@ -64,7 +64,7 @@ def numbers(x):
 
 
 def run(f, *args):
-    """A compiled program that calls R: elsewhere, where R's thread is this one."""
+    """Run a compiled program that calls R on another thread if R's thread is this one."""
     return call_in_thread(f, *args)
 
 
@@ -147,7 +147,7 @@ def test_without_a_gradient(backend):
 
 
 @each
-def test_a_likelihood_is_what_glm_says(backend):
+def test_likelihood_matches_glm(backend):
     data = as_numpy(
         as_r_source(
             """{
@@ -174,7 +174,7 @@ def test_a_likelihood_is_what_glm_says(backend):
 
 
 def as_r_source(source):
-    """The R object of an expression, by way of a function that returns it."""
+    """Return the R object of an expression, through a function that returns it."""
     from gradops.interop.r import rpy2, threads
 
     rpy2.start()
@@ -210,7 +210,7 @@ def test_jax_transformations(density, smooth):
     )
 
 
-def test_jax_on_a_thread_of_its_own(density):
+def test_jax_on_a_separate_thread(density):
     big = jnp.ones((1000, 1000))
     slow = jax.jit(lambda a: (a @ a @ a @ a)[:3, 0] * 0 + 1.0)
     slow(big)
@@ -247,7 +247,7 @@ def test_torch_transformations(density):
     np.testing.assert_allclose(leaf.grad, 6 * -2 * X * stats.norm.pdf(2 * X), rtol=1e-13)
 
 
-def test_a_shape_that_made_up_values_do_not_tell():
+def test_output_shape_that_placeholder_values_do_not_reveal():
     f = r_function("function(x) if (all(x < 1)) stop('larger, please') else x[1:2] + 0", shape=(2,))
     with pytest.raises(RError, match="larger"):
         jax.jit(f)(jnp.asarray([3.0, 4.0, 5.0]))
@@ -290,7 +290,7 @@ def test_conditions_in_programs():
 # Values ---------------------------------------------------------------------------------------------------------------
 
 
-def test_arrays_are_views_and_go_back_as_they_came():
+def test_arrays_are_views_and_round_trip():
     matrix = as_r_source("matrix(as.numeric(1:6), 2)")
     view = as_numpy(matrix)
     assert view.shape == (2, 3) and view.flags.f_contiguous and not view.flags.writeable and not view.flags.owndata
@@ -311,8 +311,8 @@ def test_arrays_are_views_and_go_back_as_they_came():
     np.testing.assert_array_equal(view, [[1, 3, 5], [2, 4, 6]])
 
 
-def test_conversions_lose_no_reference_of_numpy_views():
-    """rpy2's ``memoryview()`` loses one to None each time, of which Python before 3.12 has a few ten thousand."""
+def test_conversions_do_not_leak_references_of_numpy_views():
+    """rpy2's ``memoryview()`` loses a reference to None per call; Python before 3.12 has a few tens of thousands."""
     double = r_function("function(x) 2 * x", "function(x, upstream) 2 * upstream")
     double(X)
     before = sys.getrefcount(None)
@@ -348,7 +348,7 @@ def test_data_frames_and_lists_to_numpy():
 
 
 class Frame:
-    """The common part of pandas' and polars' data frames."""
+    """The common interface of pandas and polars data frames."""
 
     def __init__(self, **columns):
         self.table = columns
@@ -372,7 +372,7 @@ class Series:
         return np.asarray(self.values, object if None in self.values or isinstance(self.values[0], str) else None)
 
 
-def test_data_frames_are_r_s():
+def test_data_frames_become_r_data_frames():
     data = Frame(y=[1.0, 2.0, 3.5, 4.0], g=["a", "b", "a", None], z=[1, 5, 3, 2], b=[True, False, True, True])
     classes = r_function(
         "function(x, d) { stopifnot(is.data.frame(d), sapply(d, class) == x$classes, is.na(d$g[4])); 1 }"
@@ -408,7 +408,7 @@ def test_a_backward_pass_on_another_thread(density):
     np.testing.assert_allclose(leaf.grad, -X * stats.norm.pdf(X), rtol=1e-13)
 
 
-def test_r_runs_on_its_thread():
+def test_r_runs_on_its_own_thread():
     assert (r_thread() == threading.main_thread().ident) is ON_MAIN
 
 
@@ -418,13 +418,13 @@ def r_thread():
     return threads.ident
 
 
-def test_an_error_reaches_the_thread_that_called():
+def test_errors_reach_the_calling_thread():
     f = r_function("function(x) stop('in a thread')")
     with concurrent.futures.ThreadPoolExecutor(1) as pool, pytest.raises(RError, match="in a thread"):
         pool.submit(f, X).result()
 
 
-def test_r_on_a_thread_that_waits_in_compiled_code(density):
+def test_r_on_a_thread_waiting_in_compiled_code(density):
     if not ON_MAIN:  # R's own thread always serves
         np.testing.assert_allclose(tf.function(density)(tf.constant(X)), stats.norm.pdf(X), rtol=1e-13)
         return
@@ -445,7 +445,7 @@ def test_objects_of_robjects():
     np.testing.assert_allclose(gradops.grad(lambda x: ops.sum(f(x)))(X**2), 0.5 / np.abs(X))
 
 
-def test_an_interrupt_ends_the_wait():
+def test_interrupt_ends_the_wait():
     if ON_MAIN:  # rpy2's own
         return
     slow = r_function("function(x) { end <- proc.time()[[3]] + 3; while (proc.time()[[3]] < end) sqrt(2); x }")

@@ -1,7 +1,7 @@
-"""Derivatives of SciPy's and scikit-learn's functions that are written to the array API standard.
+"""Derivatives of SciPy and scikit-learn functions written to the array API standard.
 
-``test_array_api_scipy.py`` runs this file in a process of its own, as SciPy reads the setting when it is imported. It
-prints for each function its derivative in a direction by gradops, and by finite differences, or the error.
+``test_array_api_scipy.py`` runs this file in a separate process, as SciPy reads the setting when it is imported. The
+file prints for each function its directional derivative by gradops and by finite differences, or the error.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""A function of ``gradops.scipy`` beside SciPy's: values and derivatives, on each backend, in programs."""
+"""Checks of a ``gradops.scipy`` function against SciPy: values and derivatives, on each backend, in programs."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from gradops.scipy import _names
 
 
 def modules() -> list[str]:
-    """The modules of ``gradops.scipy`` that show SciPy's names, and their own: ``signal`` and ``signal.windows``."""
+    """Return the modules of ``gradops.scipy`` that mirror SciPy, with submodules: ``signal``, ``signal.windows``."""
     for name in gradops.scipy.__all__:
         importlib.import_module(f"gradops.scipy.{name}")
     return sorted(name.removeprefix("gradops.scipy.") for name in _names.REFUSED)
 
 
 def scipys(module: str) -> set[str]:
-    """The functions and classes that a module of SciPy shows."""
+    """Return the public functions and classes of a SciPy module."""
     found = importlib.import_module(f"scipy.{module}")
     return {
         name
@@ -45,18 +45,19 @@ def agree(
     over: Sequence[str] = BACKENDS,
     compiled: bool = True,
 ) -> None:
-    """Check ``function`` of ``arrays`` on each backend.
+    """Check a function of arrays against its reference on each backend.
 
     Args:
-        function: of the arrays by position; gives a tensor or a nest of tensors. Settings are in a closure.
-        reference: SciPy's, of NumPy's arrays.
-        by: the positions of the arguments to differentiate by, all floating ones without. A function without a
-            derivative by one, as of an order, is not differentiated by it.
-        rtol: of values, with 1e-14 of the largest value as absolute one.
-        gradient_rtol: of derivatives against finite differences; against each other they agree to a thousandth of it.
-        second: also check second derivatives, of the first library beside NumPy; "all": of each.
+        function: takes the arrays by position; returns a tensor or a nest of tensors. Settings are in a closure.
+        reference: the SciPy function, on NumPy arrays.
+        by: positions of the arguments to differentiate; by default all floating arrays. Arguments that the function
+            is not differentiable in, such as an order, are left out.
+        rtol: relative tolerance of values; the absolute one is 1e-14 of the largest value.
+        gradient_rtol: tolerance of derivatives against finite differences; libraries agree with each other to a
+            thousandth of it.
+        second: also check second derivatives, on the first library besides NumPy; "all": on each.
         over: the backends.
-        compiled: also ``gradops.jit`` on NumPy and the library's own compiler on JAX.
+        compiled: also check ``gradops.jit`` on NumPy and the compiler of JAX.
     """
     arrays = tuple(np.asarray(x) for x in arrays)
     by = [i for i, x in enumerate(arrays) if x.dtype.kind == "f"] if by is None else list(by)
@@ -84,7 +85,7 @@ def agree(
         return loss(results, weights(results))
 
     tape = tape_gradient(scalar, xs)
-    weight = np.sum(weights(xs, seed=11)[0][0])  # with which finite_difference() weighs the number that it is given
+    weight = np.sum(weights(xs, seed=11)[0][0])  # the weight that finite_difference() applies
     for got, want in zip(tape, finite_difference(lambda points: [np.asarray(scalar(*points))], xs)):
         same(got * weight, want, gradient_rtol, "tape against finite differences", 1e-7)
     for backend in over:
@@ -105,22 +106,22 @@ def agree(
 
 
 QUICK: dict = {"over": ("numpy", "torch"), "compiled": False, "second": False}
-"""The cases of short runs."""
+"""The cases of the short suite."""
 
 
 def each_case(cases: Sequence[tuple]) -> Callable:
-    """A decorator of tests of ``name, arrays, settings, how``, as of :func:`compare`."""
+    """Return a decorator for tests of ``name, arrays, settings, how``: the arguments of :func:`compare`."""
     names = ("name", "arrays", "settings", "how")
     return pytest.mark.parametrize(names, cases, ids=lambda value: value if isinstance(value, str) else "")
 
 
 def compare(ours, theirs, name: str, arrays, settings: dict, how: dict, *, everywhere: bool = False) -> None:
-    """Check a module's function beside SciPy's.
+    """Check a module's function against SciPy's.
 
     Args:
-        how: what else :func:`agree` takes; ``keys``: where the arrays go, positions and names; ``every``: on all
-            backends also in short runs.
-        everywhere: no short run.
+        how: further arguments of :func:`agree`; ``keys``: positions and names of the arrays; ``every``: all
+            backends in the short suite as well.
+        everywhere: check every backend, and second derivatives on each.
     """
     how = dict(how)
     keys, every = how.pop("keys", range(len(arrays))), how.pop("every", False)
@@ -141,9 +142,10 @@ def compare(ours, theirs, name: str, arrays, settings: dict, how: dict, *, every
 
 
 def each_library(names: Iterable[str], quick: Container[str]) -> Callable:
-    """A decorator of tests of ``name, backend``, of each library but NumPy.
+    """Return a decorator for tests of ``name, backend``, for each library except NumPy.
 
-    What is composed of ops is so on each of them: short runs have all names on PyTorch, on others those of ``quick``.
+    Functions composed of ops work alike on all libraries: the short suite has all names on PyTorch, and on other
+    libraries the names in ``quick``.
     """
     cases = [
         pytest.param(name, backend, marks=[] if backend == "torch" or name in quick else [pytest.mark.long])
@@ -155,7 +157,7 @@ def each_library(names: Iterable[str], quick: Container[str]) -> Callable:
 
 
 def refused(call: Callable, argument: str) -> errors.GradopsError:
-    """The error of a call, which names the argument."""
+    """Return the error of a call and check that it names the argument."""
     with pytest.raises(errors.GradopsError) as caught:
         call()
     assert caught.value.argument == argument
@@ -163,19 +165,19 @@ def refused(call: Callable, argument: str) -> errors.GradopsError:
 
 
 def complex_of(re, im):
-    """A complex tensor of its parts."""
+    """Return a complex tensor from its real and imaginary parts."""
     return gradops.ops.view_as_complex(gradops.ops.stack([re, im], -1))
 
 
 def in_programs(f: Callable, *arrays, compiled: Callable | Literal[False] | None = None, rtol: float = 1e-10) -> None:
-    """Check a scalar function's gradients in ``torch.compile``, ``tf.function`` and ``jax.jit``, and of batches.
+    """Check a scalar function's gradients in ``torch.compile``, ``tf.function`` and ``jax.jit``, and under vmap.
 
     Args:
-        compiled: for ``torch.compile``, which takes a second for each call of a function, a smaller one in place of
-            ``f``, see :func:`each_program`; False for none.
+        compiled: a smaller function for ``torch.compile``, which takes a second per function call in ``f``, see
+            :func:`each_program`; False to skip it.
     """
     places = tuple(range(len(arrays)))
-    others = [x * 1.1 for x in arrays]  # what the rows of a batch share is not lost
+    others = [x * 1.1 for x in arrays]  # rows that were confused with each other would show
     want, again = gradops.grad(f, argnums=places)(*arrays), gradops.grad(f, argnums=places)(*others)
     torch, tf, jax = (pytest.importorskip(name) for name in ("torch", "tensorflow", "jax"))
     if compiled is not False:
@@ -198,14 +200,14 @@ def in_programs(f: Callable, *arrays, compiled: Callable | Literal[False] | None
 
 
 def each_program(small: Callable) -> Callable:
-    """A decorator of tests of ``compiled``, as of :func:`in_programs`: ``small``, and in long runs all of it."""
+    """Return a decorator for tests of ``compiled`` of :func:`in_programs`: ``small``, and all in the long suite."""
     return pytest.mark.parametrize(
         "compiled", [small, pytest.param(None, marks=pytest.mark.long)], ids=["a part", "all of it"]
     )
 
 
 def parts(results) -> list:
-    """Real tensors: of complex ones the real and the imaginary part."""
+    """Return real tensors: the real and imaginary parts of complex results."""
     found = []
     for y in flat(results):
         found += [gradops.ops.real(y), gradops.ops.imag(y)] if "complex" in str(gradops.ops.dtype(y)) else [y]
@@ -213,13 +215,13 @@ def parts(results) -> list:
 
 
 def beside(x: np.ndarray, like):
-    """An array that is not differentiated, as a tensor beside one that is."""
+    """Return a constant array as a tensor of the library of ``like``."""
     data = getattr(like, "data", like) if isinstance(like, gradops.Variable) else like
     owner = backends.of(data)
     return x if not isinstance(x, np.ndarray) or owner is None or owner.name == "numpy" else owner.convert(x)
 
 
 def same(got, want, rtol: float, where: str, atol: float = 1e-14) -> None:
-    """Compare, with ``atol`` of the largest finite value as absolute tolerance."""
+    """Compare with ``atol`` relative to the largest finite value as absolute tolerance."""
     finite = np.abs(want[np.isfinite(want)]) if np.size(want) else np.zeros(0)
     np.testing.assert_allclose(got, want, rtol, atol * max(1.0, finite.max(initial=0)), err_msg=where)

@@ -1,4 +1,4 @@
-"""The seeds of the long random tests: GRADOPS_SEED is the first, GRADOPS_LONG how many times as many there are."""
+"""The seeds of the long random tests: GRADOPS_SEED is the first; GRADOPS_LONG multiplies their number."""
 
 import os
 

@@ -1,10 +1,10 @@
-"""Looks at the built site in Chromium by Playwright, from its folder, without a network: for ``test_site.py``.
+"""Checks the built site in Chromium with Playwright, from its folder, without a network: for ``test_site.py``.
 
     python site_looks.py BROWSER SITE [PAGE ...]
 
-Prints as JSON what is wrong and what is found: ``console`` errors, what pages asked of other hosts (``away``), what
-leaves its box at each width (``boxes``), words that a dark page lets hardly be read (``dark``), the pages that the
-search finds for `softmax` (``found``), and how often a page was ``looked`` at.
+Prints JSON: ``console`` errors, requests to other hosts (``away``), elements that overflow their box at each width
+(``boxes``), text with low contrast on dark pages (``dark``), the pages that the search finds for `softmax` (``found``),
+and the number of pages ``looked`` at.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from playwright.sync_api import Page, sync_playwright
 
 WIDTHS = (1280, 390)
 
-# What makes the page wider than the window; code that is wider than its box; words, pictures and tables outside of
-# their block where no block around it scrolls.
+# Elements that make the page wider than the window; code wider than its box; text, pictures and tables that overflow a
+# block without a scrolling ancestor.
 BOXES = """() => {
   const out = [], root = document.documentElement
   const styled = node => getComputedStyle(node)
@@ -48,7 +48,7 @@ BOXES = """() => {
   return out
 }"""
 
-# Words whose contrast with what is behind them is below WCAG's 4.5, on a page that is dark.
+# Text whose contrast with its background is below WCAG's 4.5, on a dark page.
 DARK = """() => {
   const luminance = color => {
     const part = color.map(c => c / 255).map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
@@ -102,7 +102,7 @@ def look(browser: str, site: Path, pages: list[str]) -> dict:
             if scheme == "light":
                 page.goto(address + "search.html?q=softmax")
                 page.wait_for_selector("#search-results li a")
-                page.wait_for_timeout(1000)  # results come one after the other
+                page.wait_for_timeout(1000)  # results arrive one after the other
                 links = page.eval_on_selector_all("#search-results li a", "links => links.map(link => link.href)")
                 out["found"] = [link.removeprefix(address).partition("#")[0].partition("?")[0] for link in links]
             context.close()

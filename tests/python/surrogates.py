@@ -1,8 +1,8 @@
-"""Flows as users put them into models, each beside the same in the library's own words.
+"""Gradient flows as users put them into models, each with a twin in the library's own functions.
 
-A flow is written with gradops; its twin has the same value and derivative, to any order, by the library's stopped
-gradients alone: ``g(x) + stop(f(x) - g(x))`` is ``f`` with the derivative of ``g``. So a model trained with the one
-ends at the numbers of a model trained with the other.
+A flow is written with gradops. Its twin has the same value and derivatives of any order, by the library's stop-gradient
+alone: ``g(x) + stop(f(x) - g(x))`` is ``f`` with the derivative of ``g``. A model trained with either must end at the
+same numbers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gradops import ops
 
 @gradops.custom_gradient
 def own(x):
-    """The sine, with a derivative that is not its own."""
+    """Return the sine, with a custom derivative."""
     e = ops.exp(x)
     return ops.sin(x), lambda upstream: upstream * e * 3.0
 
@@ -57,7 +57,7 @@ FLOWS = {
 
 
 def twins(library, stop: Callable) -> dict[str, Callable]:
-    """The flows of :data:`FLOWS`, by a library's ``sin``, ``exp``, ``round`` and its ``stop``."""
+    """Return the twins of :data:`FLOWS` from a library's ``sin``, ``exp``, ``round`` and its stop-gradient."""
 
     def with_slope_of(g, f):
         return lambda x: g(x) + stop(f(x) - g(x))

@@ -1,4 +1,4 @@
-"""Activations at their kinks and far out, where formulas go wrong."""
+"""Activations at their kinks and at extreme inputs, where formulas fail."""
 
 import decimal
 
@@ -19,7 +19,7 @@ NAMES = (
 
 @pytest.mark.parametrize("name", NAMES)
 def test_kinks_and_extremes(name):
-    """Values and derivatives are finite and the same on the tape and on every backend, at kinks too."""
+    """Values and derivatives are finite, and equal on the tape and every backend, at kinks as well."""
     case = Case(name, None, gradients=["x"])
     x = POINTS if name != "gelu" else POINTS[1:-1]
     with np.errstate(over="ignore"):
@@ -38,7 +38,7 @@ def test_aliases_of_activations():
 
 @pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_float32_stays(backend):
+def test_float32_is_preserved(backend):
     x = tensors(np.linspace(-2, 2, 6, dtype="float32").reshape(1, 6), backend)
     for name in (*NAMES, "glu", "softmax", "log_softmax", "sparsemax"):
         assert ops.dtype(getattr(ops, name)(x)) == "float32", name
@@ -65,8 +65,8 @@ def test_empty(backend):
 
 @pytest.mark.parametrize("b", [4.0, 1.0, 0.01])
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_squareplus_far_out(backend, b):
-    """Against 60 digits: ``b / (4 abs(x))`` far below 0, to the end of the range and without an overflow."""
+def test_squareplus_at_extremes(backend, b):
+    """Against 60 digits: ``b / (4 abs(x))`` for very negative x, up to the end of the range and without overflow."""
     x = np.array([s * m * 10.0**e for s in (-1, 1) for m in (1.0, 1.7) for e in (-300, -3, 0, 5, 100, 155, 300, 308)])
     with decimal.localcontext(decimal.Context(prec=700)):
         exact = [(v + (v * v + decimal.Decimal(b)).sqrt()) / 2 for v in map(decimal.Decimal, x.tolist())]
@@ -77,8 +77,8 @@ def test_squareplus_far_out(backend, b):
 
 
 @pytest.mark.parametrize("name", ["silu", "softsign", "tanh_shrink"])
-def test_complex_gradients(name):
-    """Those of differences; ``softsign`` is not holomorphic."""
+def test_complex_gradients_match_finite_differences(name):
+    """``softsign`` is excluded: it is not holomorphic."""
     z = np.array([[0.3, -0.4], [-1.2, 0.7], [0.0, 2.0]])
     f = lambda x: ops.sum(ops.real(getattr(ops, name)(ops.view_as_complex(x)) * (1 - 2j)))  # noqa: E731
     steps = np.eye(6).reshape(6, 3, 2) * 1e-6

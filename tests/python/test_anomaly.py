@@ -27,7 +27,7 @@ def make_nan(x):
     return (the_culprit(x) * 0).sum()
 
 
-def test_nan_stops_with_the_forward_call():
+def test_nan_gradient_raises_and_shows_the_forward_call():
     x = leaf(0.0, 1.0)
     with detect_anomaly():
         y = make_nan(x)
@@ -39,7 +39,7 @@ def test_nan_stops_with_the_forward_call():
     assert x.grad is None
 
 
-def test_off_costs_and_changes_nothing():
+def test_disabled_anomaly_mode_leaves_no_hooks():
     with detect_anomaly():
         assert gradops.autodiff.diagnostics.anomaly.is_anomaly_enabled()
     assert not anomaly.is_anomaly_enabled()
@@ -56,7 +56,7 @@ def test_without_nan_check():
     assert np.isnan(x.grad.data[0])
 
 
-def test_forward_outside():
+def test_forward_pass_outside_anomaly_mode():
     x = leaf(0.0, 1.0)
     y = make_nan(x)
     with detect_anomaly(), pytest.raises(RuntimeError, match="outside anomaly mode"):

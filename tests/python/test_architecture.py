@@ -1,4 +1,4 @@
-"""docs/architecture.md is true: its files exist, and its toy op works on every backend, with a kernel and a rule."""
+"""docs/architecture.md is correct: its files exist, and its toy op works on every backend, with a kernel and a rule."""
 
 import importlib.machinery
 import importlib.util
@@ -17,7 +17,7 @@ BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.S)
 
 
 @pytest.mark.repository
-def test_the_files_named_exist():
+def test_the_named_files_exist():
     named = re.findall(r"`((?:python|R|tests|tools|docs|benchmarks)/[\w./-]*)`", PAGE.read_text())
     assert len(named) > 20
     missing = [path for path in named if not (ROOT / path).exists()]
@@ -30,8 +30,8 @@ def test_the_files_named_exist():
 
 
 @pytest.mark.repository
-def test_each_name_of_the_r_package_is_given_once():
-    """R has one namespace for all files, in which the last of two would win without a word."""
+def test_r_names_are_defined_once():
+    """All R files share one namespace, where a second definition silently replaces the first."""
     files = sorted((ROOT / "R").glob("*.R"))
     names = [name for file in files for name in re.findall(r"^`?([\w.<\[\]$%-]+?)`? <- ", file.read_text(), flags=re.M)]
     assert len(names) > 1000
@@ -75,14 +75,14 @@ print("the toy works")
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_the_toy_op_its_kernel_and_its_rule():
+def test_toy_op_with_kernel_and_rule():
     run = subprocess.run([sys.executable, "-c", TOY], capture_output=True, text=True, cwd=ROOT / "python")
     assert run.returncode == 0, run.stderr[-2000:]
     assert "the toy works" in run.stdout
 
 
 @pytest.mark.repository
-def test_the_toy_has_an_r_function():
+def test_toy_op_has_an_r_function():
     namespace: dict = {}
     exec(BLOCKS[0].replace("@op\n", ""), namespace)  # its signature is all that the generator reads
     namespace["huber"].__module__ = "gradops.ops.toy"

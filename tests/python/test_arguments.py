@@ -1,4 +1,4 @@
-"""Axes, shapes and whole numbers mean the same on every backend, and what is none of them is an error of ours."""
+"""Axes, shapes and integers mean the same on every backend; invalid ones raise a gradops error."""
 
 import contextlib
 import datetime
@@ -29,7 +29,7 @@ def result(f, x, backend):
 @everywhere
 @pytest.mark.parametrize("axis", [None, 0, -1, (), (0,), (-1,), [0]], ids=str)
 def test_tensors_without_dimensions(axis, backend):
-    """Axis 0 and -1 of a number are none: the same as leaving nothing out."""
+    """Axis 0 or -1 of a scalar acts like no axis at all."""
     for name in REDUCTIONS if axis == 0 else ("mean", "logsumexp", "nanmax"):
         f = getattr(ops, name)
         for keepdims in (False, True) if name in ("sum", "logsumexp") else (True,):
@@ -56,8 +56,10 @@ def test_gradients_of_tensors_without_dimensions(backend):
 
 
 @everywhere
-def test_nothing_is_taken_along_an_axis_that_is_none(backend):
-    """Positions along axis 0 of a number are an error, also of its gradient; without an axis it is one element."""
+def test_indexing_along_an_axis_of_a_scalar_is_an_error(backend):
+    """Indexing a scalar along axis 0 raises an error, in the gradient as well; without an axis the scalar has one
+    element.
+    """
     from gradops import grad
 
     for f in (
@@ -77,8 +79,8 @@ def test_nothing_is_taken_along_an_axis_that_is_none(backend):
 
 @pytest.mark.short_cases(0, "jax")
 @everywhere
-def test_batches_of_none(backend):
-    """Where libraries fail, or leave memory as it was, in the operation or its gradient."""
+def test_empty_batches(backend):
+    """Libraries fail, or return uninitialised memory, in such operations or their gradients."""
     from gradops import grad
 
     rows, kernel = np.zeros((0, 5)), np.ones((2, 2, 3, 2))
@@ -106,7 +108,7 @@ def test_batches_of_none(backend):
 
 @everywhere
 @pytest.mark.parametrize("name", [*REDUCTIONS, *RUNNING, "roll", "unstack", "repeat", "argmax"])
-def test_axes_that_there_are_not(name, backend):
+def test_axes_out_of_range(name, backend):
     f = getattr(ops, name)
     more = (1,) if name in ("roll", "repeat") else ()
     with pytest.raises(AxisError, match=name):
@@ -155,7 +157,7 @@ def test_roll_broadcasts_shifts_and_axes(shift, axis, backend):
 
 
 @everywhere
-def test_roll_of_several_axes_is_rolled_back_in_gradients(backend):
+def test_gradient_of_roll_over_several_axes(backend):
     w = Variable(MATRIX, requires_grad=True)
     weights = np.arange(6.0).reshape(2, 3)
     np.testing.assert_array_equal(
@@ -165,13 +167,13 @@ def test_roll_of_several_axes_is_rolled_back_in_gradients(backend):
 
 @everywhere
 @pytest.mark.parametrize("shape", [(-2, 3), (-1, -1), (-2, 5), (2.5, 2), "ab", b"ab", b"\x06", (True, 6), None, {6}])
-def test_shapes_that_are_none(shape, backend):
+def test_invalid_shapes(shape, backend):
     with pytest.raises(GradopsError, match="`reshape`"):
         result(lambda x: ops.reshape(x, shape), MATRIX, backend)
 
 
 @everywhere
-def test_shapes_of_any_whole_numbers(backend):
+def test_shapes_of_any_integer_type(backend):
     for shape in ((3, 2), [3, 2], (np.int64(3), -1), (3.0, 2)):
         assert result(lambda x: ops.reshape(x, shape), MATRIX, backend).shape == (3, 2)  # noqa: B023
     assert result(lambda x: ops.reshape(x, 6), MATRIX, backend).shape == (6,)
@@ -209,22 +211,22 @@ NONSENSE = {
 
 @everywhere
 @pytest.mark.parametrize("what", NONSENSE)
-def test_nonsense_is_refused(what, backend):
-    """Whatever NumPy would make of it: what is no number is an error of ours, on every backend."""
+def test_non_numbers_are_refused(what, backend):
+    """Values that are not numbers raise a gradops error on every backend, even where NumPy accepts them."""
     with config.backend_scope(backend), pytest.raises(GradopsError):
         NONSENSE[what]()
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-def test_a_position_that_is_a_tensor_stands_apart_as_a_number_does(name):
+def test_scalar_tensor_index_separates_advanced_indices_like_an_integer(name):
     x = np.arange(16.0).reshape(4, 4)
     at, mask = tensors(np.array(0), name), np.array([False, True, True, True])
     got = ops.get_item(tensors(x, name), (None, at, None, None, mask))
     np.testing.assert_array_equal(numpy(got), x[None, 0, None, None, mask])
 
 
-def test_a_text_that_stands_for_numbers_is_refused_by_the_name_of_its_argument():
-    """Also where an op is composed of others, which call the value by names of their own."""
+def test_text_for_a_number_raises_an_error_naming_the_argument():
+    """The argument is the op's own even if the op is composed of others that use different names."""
     places = {
         "Tensor": MATRIX[:, :2], "Operand": 0.5, "Tensors": [MATRIX, MATRIX], "float": 0.5, "Axis": 0, "Index": [0, 1],
         "Indices": [0, 1], "Integer": 1, "Shape": (2, 2), "Integers": 1, "DType": "float64",
@@ -243,7 +245,7 @@ def test_a_text_that_stands_for_numbers_is_refused_by_the_name_of_its_argument()
                 refused += 1
                 if error.argument not in (None, *op.parameters):
                     other.append(f"{name}({argument}='a'): {error}")
-            except TypeError:  # an argument that `given` lacks
+            except TypeError:  # an argument missing from `given`
                 pass
     assert refused > 300
     assert other == []

@@ -1,7 +1,7 @@
 """``gradops.array_api`` against ``array_api_strict``: its names, signatures, values on four libraries, and gradients.
 
-The cases are made from ``array_api_strict``'s signatures, so that a function or keyword that is new there is called, or
-is seen to have no case. ``tools/array_api_suite`` runs the standard's own suite.
+The cases are made from the signatures of ``array_api_strict``: a new function or keyword is called, or fails for lack
+of a case. ``tools/array_api_suite`` runs the standard's own suite.
 """
 
 from __future__ import annotations
@@ -78,14 +78,14 @@ ARGUMENTS = {
     "tile": (X, (2, 1)),
     "where": (X > 0.4, X, Y),
 }
-"""Arguments of the functions that take others than one or two arrays."""
+"""Arguments of the functions that do not take one or two arrays."""
 NEEDED = {"expand_dims": {"axis": 1}, "take": {"axis": 1}}
 KEYWORDS: dict = {
     **dict.fromkeys(["copy", "descending", "include_initial", "keepdims", "upper"], True),
     **dict.fromkeys(["endpoint", "full_matrices", "stable"], False),
     **dict.fromkeys(["correction", "k", "offset", "ord"], 1),
     **dict.fromkeys(["append", "prepend"], X[:, :1]),
-    **dict.fromkeys(["invert", "s"], None),  # array_api_strict 2.6 forgets `invert`
+    **dict.fromkeys(["invert", "s"], None),  # array_api_strict 2.6 omits `invert`
     "axes": {"tensordot": 1, "linalg.tensordot": ((0,), (1,)), "": (0,)},
     "axis": {"squeeze": None, "take_along_axis": None, "vecdot": -2, "linalg.vecdot": -2, "linalg.cross": -2, "": 0},
     "d": 0.5,
@@ -98,14 +98,14 @@ KEYWORDS: dict = {
     "side": "right",
     "sorter": np.array([0, 1, 2]),
 }
-"""Values of keywords that are not the default; by function where that is needed, None where there is none."""
+"""Non-default values of keywords; by function where they differ, None to skip one."""
 LEFT_OUT = {"device", "max", "min", "stop", "step", "n_cols", "repetitions", "api_version"}
-"""Keywords of one value, and those that ARGUMENTS has."""
+"""Keywords with only one value, and keywords in ARGUMENTS."""
 UP_TO_SIGNS = {"linalg.eigh", "linalg.qr", "linalg.svd"}
 
 
 def calls(name: str) -> list:
-    """Arguments and keywords: the function's defaults, and each keyword with another value."""
+    """Return arguments and keywords: the function's defaults, and each keyword with another value."""
     parameters = inspect.signature(FUNCTIONS[name]).parameters.values()
     count = sum(p.default is p.empty and p.kind is p.POSITIONAL_ONLY for p in parameters)
     kind = WHOLE if name.startswith("bitwise_") else X > 0.4 if name.startswith("logical_") else X
@@ -115,7 +115,7 @@ def calls(name: str) -> list:
     for p in parameters:
         if p.default is p.empty or p.name in LEFT_OUT:
             continue
-        value = KEYWORDS[p.name]  # a KeyError is a keyword without a case
+        value = KEYWORDS[p.name]  # a KeyError means a keyword without a case
         value = value.get(name, value[""]) if isinstance(value, dict) else value
         if value is not None:
             found.append((arguments, {**needed, p.name: value}))
@@ -123,7 +123,7 @@ def calls(name: str) -> list:
 
 
 def call(module, name: str, arguments, keywords, convert):
-    """A function of a namespace, with arrays of its kind and its dtypes."""
+    """Call a function of a namespace with its own arrays and dtypes."""
 
     def given(value):
         if isinstance(value, str) and hasattr(module, value) and isinstance(getattr(array_api, value), _DTYPE):
@@ -140,12 +140,12 @@ _DTYPE = type(array_api.float32)
 
 
 def of(library):
-    """The conversion of NumPy's arrays to a library's; numbers and the like stay."""
+    """Return a converter from NumPy arrays to a library's arrays; other values stay."""
     return lambda value: library(value) if isinstance(value, np.ndarray) else value
 
 
 def parts(result) -> list:
-    """The arrays of a result, as NumPy's; what is none, as it is."""
+    """Return the arrays of a result as NumPy arrays; other values unchanged."""
     if hasattr(result, "bits"):
         return [getattr(result, limit) for limit in ("bits", "max", "min")]
     if isinstance(result, (tuple, list)):
@@ -155,7 +155,7 @@ def parts(result) -> list:
     return [ops.convert_to_numpy(result)] if ops.is_tensor(result) else [result]
 
 
-def test_every_name_of_the_standard_is_there():
+def test_every_name_of_the_standard_exists():
     names = {*strict.__all__} - NOT_OF_THE_STANDARD | {"fft", "linalg"}
     names -= {"__version__"} | {name for name in names if name.endswith("_flags")}
     assert not [name for name in sorted(names) if not hasattr(array_api, name)]
@@ -165,7 +165,7 @@ def test_every_name_of_the_standard_is_there():
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_take_what_the_standard_says(name):
+def test_signatures_match_the_standard(name):
     function = array_api
     for part in name.split("."):
         function = getattr(function, part)
@@ -178,7 +178,7 @@ def test_functions_take_what_the_standard_says(name):
 @pytest.mark.short_cases(20, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_values_are_those_of_the_standard(name, backend):
+def test_values_match_array_api_strict(name, backend):
     with config.backend_scope(backend):
         for arguments, keywords in calls(name):
             want = parts(call(strict, name, arguments, keywords, of(strict.asarray)))
@@ -197,12 +197,12 @@ def test_values_are_those_of_the_standard(name, backend):
 
 
 def _places(arguments) -> list[int]:
-    """The floating arrays among the leaves of arguments."""
+    """Return the positions of floating arrays among the leaves of arguments."""
     return [i for i, x in enumerate(flatten(list(arguments))[0]) if isinstance(x, np.ndarray) and x.dtype.kind in "fc"]
 
 
 def _weighted(result):
-    """One number of a result's floating parts."""
+    """Return a weighted sum of a result's floating parts."""
     total = 0.0
     for x in flatten(result)[0]:
         if ops.is_tensor(x) and array_api.isdtype(x.dtype, ("real floating", "complex floating")):
@@ -215,14 +215,14 @@ def _weighted(result):
 
 DIFFERENTIATED = [name for name in FUNCTIONS if any(_places(arguments) for arguments, _ in calls(name))]
 COUNTED = {"unique_all", "unique_counts", "unique_inverse", "unique_values", "nonzero"}
-"""Functions whose results have as many elements as their values say: a compiled function refuses some of them."""
+"""Functions whose result size depends on values: a compiled function refuses some of them."""
 
 
 @pytest.mark.parametrize(
     "name", [name for name in DIFFERENTIATED if name not in ("astype", "from_dlpack", "nextafter")]
 )
-def test_gradients_are_those_of_differences(name):
-    """Of the floating parts of results, in a direction, also compiled and on PyTorch; by floating arguments."""
+def test_gradients_match_finite_differences(name):
+    """Directional derivatives of floating results by floating arguments, also compiled and on PyTorch."""
     for arguments, keywords in calls(name):
         leaves, form = flatten(list(arguments))
         places = _places(arguments)
@@ -250,7 +250,7 @@ def test_gradients_are_those_of_differences(name):
 
 
 def filled(x):
-    """A recurrence, in an array that is filled, by the namespace of the array."""
+    """Fill a new array by a recurrence, in the namespace of ``x``."""
     xp = x.__array_namespace__(api_version="2024.12")
     y = xp.zeros(3, dtype=x.dtype)
     for i in range(1, 3):
@@ -259,18 +259,18 @@ def filled(x):
 
 
 @pytest.mark.parametrize("how", [lambda f: f, gradops.jit], ids=["eager", "compiled"])
-def test_new_arrays_take_variables_in_a_function_that_is_differentiated(how):
+def test_new_arrays_hold_variables_in_differentiated_functions(how):
     assert gradops.grad(filled)(LINE).tolist() == how(gradops.grad(filled))(LINE).tolist()
     np.testing.assert_allclose(gradops.grad(filled)(LINE), [LINE[2] + 3.0, 0.0, LINE[0]])
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_new_arrays_are_constants_beside_a_library_that_differentiates(backend):
+def test_new_arrays_are_constants_on_libraries_with_autodiff(backend):
     slope = gradops.grad(lambda x: ops.sum(ops.multiply(x, array_api.ones(3)) * ops.add(x * 0, gradops.numpy.ones(3))))
     assert ops.convert_to_numpy(slope(tensors(LINE, backend))).tolist() == [1.0, 1.0, 1.0]
 
 
-def test_a_device_says_whose_new_arrays_are():
+def test_device_selects_the_type_of_new_arrays():
     v = Variable(LINE, requires_grad=True)
     for made in (array_api.arange(2, device=v.device), array_api.ones_like(v, device=v.device)):
         assert isinstance(made, Variable) and made.device == v.device
@@ -292,7 +292,7 @@ def test_a_device_says_whose_new_arrays_are():
         array_api.asarray(v, dtype="float32", copy=False)
 
 
-def test_dtypes_are_those_of_each_library():
+def test_dtypes_compare_equal_across_libraries():
     for backend in BACKENDS:
         assert tensors(LINE, backend).dtype == array_api.float64 != tensors(WHOLE, backend).dtype
         assert array_api.isdtype(tensors(WHOLE, backend).dtype, ("bool", "integral"))

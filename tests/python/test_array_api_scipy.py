@@ -1,4 +1,4 @@
-"""SciPy and scikit-learn, where they are written to the array API standard, differentiate through gradops' arrays."""
+"""SciPy and scikit-learn functions written to the array API standard differentiate through gradops' arrays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VERSION = tuple(map(int, scipy.__version__.split(".")[:2]))
 
 @pytest.fixture(scope="module")
 def found() -> dict:
-    """Of each function its derivative and the one of finite differences, or its error."""
+    """Return the derivative of each function and its finite difference, or its error."""
     if VERSION < (1, 17):
         pytest.skip("an earlier SciPy has fewer functions that are written to the standard")
     file = pathlib.Path(__file__).with_name("scipy_array_api.py")
@@ -29,13 +29,13 @@ def check(found: dict) -> None:
     assert not wrong
 
 
-def test_scipys_functions_differentiate(found):
+def test_scipy_functions_differentiate(found):
     refused = found["signal.detrend"]
     assert "requires a gradient" in refused and "`gradops.scipy.signal.detrend` keeps" in refused
     check({name: f for name, f in found.items() if not name.startswith("sklearn") and name != "signal.detrend"})
 
 
-def test_scikit_learns_functions_differentiate(found):
+def test_scikit_learn_functions_differentiate(found):
     pytest.importorskip("sklearn")
     learned = {name: f for name, f in found.items() if name.startswith("sklearn")}
     assert len(learned) == 5

@@ -1,4 +1,4 @@
-"""Backends that are a namespace of the array API and nothing else: parity with NumPy, derivatives by the tape."""
+"""Backends that consist of an array API namespace: parity with NumPy, derivatives by the tape."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def backend(request):
 
 @contextlib.contextmanager
 def said(backend):
-    """A scope in which an op that a kernel is lacking for says so, by the kernel's name, and nothing else fails."""
+    """Accept only a BackendError that names the missing kernel."""
     try:
         yield
     except BackendError as error:

@@ -1,4 +1,4 @@
-"""Classes made of NumPy's arrays: those with an arithmetic of their own are refused, the others are arrays."""
+"""Subclasses of NumPy arrays: classes with their own arithmetic are refused, others are treated as arrays."""
 
 import array
 import warnings
@@ -16,7 +16,7 @@ everywhere = pytest.mark.parametrize("backend", BACKENDS)
 
 
 class Scaled(np.ndarray):
-    """Numbers with a unit, as those of astropy and unyt."""
+    """Numbers with a unit, as in astropy and unyt."""
 
     def __array_ufunc__(self, ufunc, method, *inputs, **keywords):
         raise AssertionError("its numbers alone are not what it is")
@@ -27,7 +27,7 @@ class Scaled(np.ndarray):
 
 
 class Named(np.ndarray):
-    """An array with a name, and the arithmetic of any."""
+    """An array with a name and ordinary arithmetic."""
 
     name = "x"
 
@@ -37,14 +37,14 @@ REFUSED = [MASKED, np.ma.array([1.0, 2.0, 3.0]), np.matrix([[1.0, 2.0, 3.0]]), n
 
 
 def memory(tmp_path, numbers) -> np.memmap:
-    """An array on disk."""
+    """Return an array on disk."""
     mapped = np.memmap(tmp_path / "numbers", np.asarray(numbers).dtype, "w+", shape=np.shape(numbers))
     mapped[:] = numbers
     return mapped
 
 
 def masked(value):
-    """An array, or the arrays in a list, with a masked element; None where there is none."""
+    """Return the value with one element masked, also inside lists; None if there is no array."""
     if isinstance(value, np.ndarray) and value.size:
         mask = np.zeros(value.shape, bool)
         mask.flat[0] = True
@@ -55,7 +55,7 @@ def masked(value):
 
 
 def taken(name: str, backend: str, inner=lambda x: x) -> list[str]:
-    """The arguments of an op whose masked elements were taken for numbers, beside tensors of a backend."""
+    """Return an op's arguments whose masked elements were silently used as numbers, next to a backend's tensors."""
     case = FIRST[name]
     arguments = drawn(case)
     found = []
@@ -75,14 +75,14 @@ def taken(name: str, backend: str, inner=lambda x: x) -> list[str]:
 
 @pytest.mark.short_cases(0, "jax", "tensorflow")
 @everywhere
-def test_no_op_takes_masked_elements_for_numbers(backend):
+def test_no_op_uses_masked_elements_as_numbers(backend):
     wrong = {
         name: found for name, case in FIRST.items() if backend not in case.skip and (found := taken(name, backend))
     }
     assert not wrong
 
 
-def test_no_op_takes_masked_elements_beside_variables():
+def test_no_op_uses_masked_elements_next_to_variables():
     def variable(x):
         return Variable(x, requires_grad=x.dtype.kind in "fc") if isinstance(x, np.ndarray) else x
 
@@ -92,8 +92,8 @@ def test_no_op_takes_masked_elements_beside_variables():
 
 @pytest.mark.parametrize("refused", REFUSED, ids=lambda x: type(x).__name__)
 @everywhere
-def test_other_arithmetics_are_refused(backend, refused):
-    """``np.matrix`` multiplied in the rules of the tape: the gradient of sum(x * x) was another one."""
+def test_arrays_with_their_own_arithmetic_are_refused(backend, refused):
+    """In the tape's rules ``np.matrix`` would turn products into matrix products: a wrong gradient of sum(x * x)."""
     with config.backend_scope(backend):
         x = ops.ones((3,))
         calls = [
@@ -116,7 +116,7 @@ def test_other_arithmetics_are_refused(backend, refused):
 
 
 @pytest.mark.parametrize("refused", REFUSED, ids=lambda x: type(x).__name__)
-def test_other_arithmetics_are_refused_by_variables(refused):
+def test_arrays_with_their_own_arithmetic_are_refused_by_variables(refused):
     v = Variable(np.ones(3), requires_grad=True)
     w, of_integers = v * 1, Variable(np.arange(3))
     calls = [
@@ -144,15 +144,15 @@ def test_other_arithmetics_are_refused_by_variables(refused):
     assert v.grad is None
 
 
-def test_numpys_own_functions_of_masked_arrays_lose_no_gradient():
-    """``np.ma`` read the numbers of a variable from an attribute of the name that its own arrays have."""
+def test_numpy_masked_array_functions_lose_no_gradient():
+    """``np.ma`` reads the values of its arrays from ``_data``; a variable must have no attribute of that name."""
     v = Variable(np.ones(3), requires_grad=True)
     for call in (np.ma.add, np.ma.multiply, lambda x, y: np.ma.sum(y), lambda x, y: np.ma.getdata(y), np.ma.dot):
         with pytest.raises(ArgumentTypeError, match="does not turn into a NumPy array"):
             call(MASKED, v)
 
 
-def test_the_error_says_what_to_do():
+def test_error_names_the_conversion():
     with pytest.raises(ArgumentTypeError, match=r"`exp`: `x` .* got a MaskedArray.*\n?.*filled"):
         ops.exp(MASKED)
     with pytest.raises(ArgumentTypeError, match=r"got a matrix.*\n?.*np\.asarray"):
@@ -163,7 +163,7 @@ def test_the_error_says_what_to_do():
 
 @pytest.mark.parametrize("kind", ["memmap", "subclass"])
 @everywhere
-def test_other_classes_are_arrays(backend, kind, tmp_path):
+def test_other_subclasses_are_arrays(backend, kind, tmp_path):
     numbers = np.array([1.0, 2.0, 3.0])
     x = memory(tmp_path, numbers) if kind == "memmap" else numbers.view(Named)
     with config.backend_scope(backend):
@@ -180,8 +180,8 @@ def test_other_classes_are_arrays(backend, kind, tmp_path):
     np.testing.assert_allclose(v.grad.numpy(), 2 * numbers**2)
 
 
-def test_values_that_are_written():
-    """NumPy's writes to an array are writes to a variable, and lists that hold variables keep their gradients."""
+def test_writing_values_to_variables():
+    """NumPy-style writes to a variable are recorded, and lists that hold variables keep their gradients."""
     v = Variable(np.array([1.0, 2.0, 3.0]), requires_grad=True)
     w = v * 1
     w[:2] = [v[2], 5.0]
@@ -202,7 +202,7 @@ def test_values_that_are_written():
 
 
 @pytest.mark.parametrize("wrong", ["a", {}, object(), [1.0, [2.0]]], ids=["str", "dict", "object", "ragged"])
-def test_gradients_that_are_no_numbers(wrong):
+def test_invalid_upstream_gradients(wrong):
     v = Variable(np.ones(3), requires_grad=True)
     for call in (
         lambda: (v * 2).backward(wrong),
@@ -218,7 +218,7 @@ def pd():
     return pytest.importorskip("pandas")
 
 
-def test_data_frames_beside_variables(pd):
+def test_data_frames_with_variables(pd):
     x = np.array([0.5, 1.5, 2.5])
     s, frame = pd.Series([1.0, 2.0, 3.0], index=[5, 6, 7]), pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
     for f, known in (
@@ -246,8 +246,8 @@ def test_data_frames_beside_variables(pd):
     ],
     ids=["dot", "where", "matmul"],
 )
-def test_labels_align_no_gradient(pd, f):
-    """Rules multiplied the gradient, a data frame by then, with another one: row by label."""
+def test_pandas_labels_do_not_align_gradients(pd, f):
+    """The tape must multiply gradients by position; pandas would align their rows by label."""
     first, second = pd.Series([1.0, 2.0, 3.0]), pd.Series([10.0, 20.0, 30.0], index=[2, 1, 0])
     x, known = np.ones(3), np.array([10.0, 40.0, 90.0])
 
@@ -285,8 +285,10 @@ SERIES = [1.0, 2.0, 3.0]
         (lambda x, s, frame: sum(((d["a"] * x[0] - x[1]) * d["b"]).sum() for _, d in frame.groupby("g")), True),
     ],
 )
-def test_what_pandas_would_align_is_an_error(pd, f, aligned):
-    """Of the same labels it has pandas' value; by position ``s[1:] - x * s[:-1]`` would be another number."""
+def test_operations_that_pandas_would_align_raise(pd, f, aligned):
+    """Equal labels give pandas' value; for ``s[1:] - x * s[:-1]`` positions would give a different number, so it
+    raises.
+    """
     s, frame = pd.Series(SERIES), pd.DataFrame({"g": [0, 0, 1], "a": [1.0, 2.0, 3.0], "b": [4.0, 5.0, 6.0]})
     x = np.array([0.3, 0.7, 1.1])
 
@@ -308,7 +310,7 @@ def test_what_pandas_would_align_is_an_error(pd, f, aligned):
                 call()
 
 
-def test_missing_values_of_pandas_and_what_are_no_numbers(pd):
+def test_missing_values_and_non_numeric_series_of_pandas(pd):
     for dtype in ("Int64", "Float64", "float64"):
         assert np.isnan(ops.exp(pd.Series([1, None], dtype=dtype))).tolist() == [False, True]
     for wrong in (
@@ -322,7 +324,7 @@ def test_missing_values_of_pandas_and_what_are_no_numbers(pd):
             ops.exp(wrong)
 
 
-def test_no_gradient_is_lost_in_data_frames(pd):
+def test_data_frames_lose_no_gradient(pd):
     v = Variable(np.ones(3), requires_grad=True)
     s, frame = pd.Series([1.0, 2.0, 3.0]), pd.DataFrame(np.ones((2, 3)))
     for call in (lambda: pd.Series(v), lambda: pd.DataFrame({"a": v}), lambda: s.dot(v), lambda: frame @ v):
@@ -369,8 +371,8 @@ OF_PANDAS = {
 
 
 @pytest.mark.parametrize("name", OF_PANDAS)
-def test_functions_of_pandas_keep_the_gradient_or_say_that_they_lose_it(pd, name):
-    """Never pandas' own error in the place of ours, such as "No numeric types to aggregate"."""
+def test_pandas_functions_keep_the_gradient_or_raise(pd, name):
+    """The error is gradops', not pandas' own, such as "No numeric types to aggregate"."""
     f, x = OF_PANDAS[name], np.array([1.0, 2.0, 4.0])
     keeps = list(OF_PANDAS).index(name) < list(OF_PANDAS).index("@")
     if not keeps:

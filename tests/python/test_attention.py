@@ -1,4 +1,4 @@
-"""Attention where nothing may be attended to, of large logits, in bounded memory, and with bad input."""
+"""Attention with fully masked rows, with large logits, in bounded memory, and with bad input."""
 
 import tracemalloc
 
@@ -18,8 +18,8 @@ def some(*shape, dtype="float64"):
 
 
 @pytest.mark.parametrize("how", ["mask", "bias"])
-def test_a_target_that_may_attend_to_nothing_gives_0(how):
-    """And has no gradient, on the tape and in every framework."""
+def test_fully_masked_target_gives_zeros(how):
+    """Its gradient is zero as well, on the tape and in every framework."""
     seen = np.array([[True, False, True], [False, False, False]])
     given = {"mask": seen} if how == "mask" else {"bias": np.where(seen, 0.5, -np.inf)}
     arguments = {"query": some(1, 2, 1, 4), "key": some(1, 3, 1, 4), "value": some(1, 3, 1, 4), **given}
@@ -54,7 +54,7 @@ def test_half_precision(backend):
 
 
 @pytest.mark.parametrize("limit", [1, 100, 1000, 10**6])
-def test_blocks_do_not_show(limit, monkeypatch):
+def test_block_size_does_not_change_results(limit, monkeypatch):
     from gradops.backends.numpy import reductions as kernels
 
     monkeypatch.setattr(kernels, "LOGITS", limit)
@@ -66,7 +66,7 @@ def test_blocks_do_not_show(limit, monkeypatch):
 
 
 def test_logits_are_never_all_in_memory():
-    """They would take 512 MiB here."""
+    """All logits together would take 512 MiB."""
     x = some(1, 8192, 1, 4)
     tracemalloc.start()
     ops.dot_product_attention(x, x, x, is_causal=True)
@@ -75,7 +75,7 @@ def test_logits_are_never_all_in_memory():
     assert peak < 32 * 2**20
 
 
-def test_torch_fuses_where_nothing_is_differentiated(torch):
+def test_torch_uses_the_fused_kernel_without_gradients(torch):
     q = torch.tensor(some(1, 8, 2, 4), requires_grad=True)
     with torch.no_grad():
         plain = ops.dot_product_attention(q, q, q)
@@ -83,8 +83,8 @@ def test_torch_fuses_where_nothing_is_differentiated(torch):
     torch.testing.assert_close(plain, ops.dot_product_attention(q, q, q, flash_attention=False).detach())
 
 
-def test_fused_attention_is_differentiated_once(torch):
-    """A row of docs/differences.md. Without ``flash_attention=True`` there is a second derivative."""
+def test_fused_attention_has_first_derivatives_only(torch):
+    """Stated in docs/differences.md. Without ``flash_attention=True`` there is a second derivative."""
     q = torch.tensor(some(1, 8, 2, 4), requires_grad=True)
     for flash in (True, None):
         y = torch.sum(ops.dot_product_attention(q, q, q, flash_attention=flash) ** 2)
@@ -97,8 +97,8 @@ def test_fused_attention_is_differentiated_once(torch):
 
 
 @pytest.mark.parametrize("how", ["plain", "causal", "shared", "one without gradient"])
-def test_torch_fuses_where_it_differentiates(how, torch):
-    """The fused kernel's values and gradients, the formula's second and third derivatives, and no graph besides."""
+def test_torch_uses_the_fused_kernel_with_gradients(how, torch):
+    """Values and gradients come from the fused kernel, second and third derivatives from the formula."""
     random = torch.Generator().manual_seed(3)
     q, k, v = (torch.randn((2, 5, 3, 4), generator=random, dtype=torch.float64, requires_grad=True) for _ in range(3))
     if how == "shared":

@@ -1,4 +1,4 @@
-"""A call that cannot work is the same error on every backend, with the op's name."""
+"""A call that cannot work raises the same error on every backend, with the op's name."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_same_error_everywhere(case):
 
 
 @pytest.mark.parametrize("backend", backends.NAMES)
-def test_sums_of_nothing(backend):
+def test_reductions_over_empty_axes(backend):
     x = backends.by_name(backend).convert(NO_ROWS)
     for axis, expected in ((None, -np.inf), (0, np.full(3, -np.inf)), (1, np.zeros(0))):
         np.testing.assert_array_equal(ops.convert_to_numpy(ops.logsumexp(x, axis)), expected)
@@ -80,7 +80,7 @@ def test_sums_of_nothing(backend):
 
 
 @pytest.mark.parametrize("backend", backends.NAMES)
-def test_one_element_of_a_vector(backend):
+def test_take_with_a_scalar_tensor_index(backend):
     x, one = (backends.by_name(backend).convert(value) for value in (np.array([10.0, 20.0, 30.0]), np.array(1)))
     taken = ops.take(x, one)
     assert tuple(taken.shape) == () and float(ops.convert_to_numpy(taken)) == 20.0
@@ -88,7 +88,7 @@ def test_one_element_of_a_vector(backend):
 
 @pytest.mark.parametrize("library", ["numpy", "torch", "jax", "tensorflow"])
 def test_lists_of_tensors_and_variables_are_tensors(library):
-    """Also where no other argument is one, and in lists of lists; their gradients go back to what is in the list."""
+    """This holds if no other argument is a tensor and in nested lists; gradients flow back to the list's elements."""
 
     def leaf(value):
         x = backends.by_name(library).convert(np.asarray(value))
@@ -107,7 +107,7 @@ NOT_NUMBERS = {"objects": np.array([1, 2], object), "dates": np.array(["2020-01-
 
 
 @pytest.mark.parametrize("kind", NOT_NUMBERS)
-def test_arrays_of_no_numbers_are_refused(kind):
+def test_non_numeric_arrays_are_refused(kind):
     x = NOT_NUMBERS[kind]
     for name in "add subtract multiply power matmul dot equal maximum".split():
         with pytest.raises(ArgumentTypeError, match=f"`{name}`"):
@@ -123,8 +123,8 @@ def test_arrays_of_no_numbers_are_refused(kind):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_more_elements_than_can_be_counted(backend):
-    """XLA ends the process for them."""
+def test_element_counts_beyond_int64(backend):
+    """XLA would abort the process."""
     with config.backend_scope(backend):
         for make in (
             lambda: ops.zeros((2**40, 2**40)),
@@ -141,7 +141,7 @@ def test_more_elements_than_can_be_counted(backend):
 X = np.array([0.5, -1.0, 2.0])
 
 
-def test_functions_that_take_another_number_of_arguments():
+def test_functions_with_the_wrong_number_of_arguments():
     for call in (
         lambda f: ops.map(lambda: 1, X),
         lambda f: ops.scan(f, 0.0, X),
@@ -154,7 +154,7 @@ def test_functions_that_take_another_number_of_arguments():
 
 
 @pytest.mark.parametrize("name", ["jacobian", "hessian", "vjp", "jvp", "hvp", "vhp"])
-def test_flags_of_derivatives(name):
+def test_strict_must_be_a_boolean(name):
     for value in ([], "yes", np.zeros((0, 2)), None):
         with pytest.raises(ArgumentTypeError, match=f"`{name}`: `strict` must be True or False"):
             getattr(functional, name)(ops.sum, X, strict=value)
@@ -201,7 +201,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_a_wrong_argument_is_named(case):
+def test_error_names_the_wrong_argument(case):
     call, argument = WRONG[case]
     with pytest.raises((ArgumentError, ArgumentTypeError)) as caught:
         call()

@@ -1,4 +1,4 @@
-"""Unit vectors that go through the tape together, against the same one by one: for every op's cases."""
+"""Batched unit vectors on the tape against one unit vector at a time, for every op's cases."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ once = settings(max_examples=1, deadline=None, derandomize=True, suppress_health
 
 @pytest.fixture
 def fall_backs(monkeypatch):
-    """How often a batch was refused."""
+    """Count how often a batch was refused."""
     found = []
     together = on_tape._together
 
@@ -49,7 +49,7 @@ def by_id(case):
 
 
 def floating(case, arguments):
-    """The op as a function of what it is differentiated by, to its floating results."""
+    """Return the op as a function from its differentiated arguments to its floating results."""
 
     def f(*values):
         given, queue = dict(arguments), list(values)
@@ -102,7 +102,7 @@ TOGETHER = {
     "eigh": lambda a: ops.eigh(spread(a) + ops.transpose(spread(a)))[0],
     "svd": lambda a: ops.svd(a)[1] + ops.sum(ops.qr(a)[1]),
 }
-"""Functions of a matrix, which are to run on all matrices at once."""
+"""Functions of a matrix that must run on a batch of matrices in one call."""
 
 
 def spread(a):
@@ -124,12 +124,12 @@ def test_one_call_for_all_rows(name, monkeypatch):
         np.testing.assert_allclose(nested, expected.reshape(2, 2, *expected.shape[1:]), rtol=1e-9)
 
 
-def test_positions_out_of_range_in_a_batch():
+def test_indices_out_of_range_in_a_batch():
     with pytest.raises(AxisError, match="between -3 and 2"):
         gradops.vmap(lambda a, i: ops.take(a, i, 0))(np.ones((4, 3, 3)), np.full((4, 2), 3))
 
 
-def test_a_key_that_stays_means_the_same_for_all_members():
+def test_constant_keys_apply_alike_to_every_batch_member():
     members = np.random.default_rng(0).normal(size=(5, 3, 4, 2))
     arrays = [np.array([0, 1]), np.array([[1], [0]]), [1, 0], np.array([True, False, True])]
     parts = [0, slice(None), slice(0, 2), None, Ellipsis, True, *arrays]
@@ -139,7 +139,7 @@ def test_a_key_that_stays_means_the_same_for_all_members():
             continue
         try:
             each = np.stack([member[key] for member in members])
-        except (IndexError, ValueError):  # of too many dimensions, or arrays that do not fit
+        except (IndexError, ValueError):  # too many dimensions, or arrays that do not broadcast
             continue
         np.testing.assert_array_equal(members[(slice(None), *key)], each, err_msg=str(key))
         stayed += 1

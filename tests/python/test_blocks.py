@@ -1,4 +1,4 @@
-"""Blocks: what undoes what, and bad input."""
+"""Block ops: inverse pairs, and bad input."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def test_inverses(backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_infinities_stay_in_their_place(backend):
+def test_infinities_do_not_spread(backend):
     x = tensors(np.array([[[[np.inf, 1.0], [2.0, 3.0]]]]), backend)
     assert numpy(ops.unfold(x, 1)).ravel().tolist() == [np.inf, 1, 2, 3]
 

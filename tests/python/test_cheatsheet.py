@@ -1,4 +1,4 @@
-"""Each cell of docs/cheatsheet.md runs, and a language's cells are one printed page. R's cells: ``test-readme.R``."""
+"""Every cell of docs/cheatsheet.md runs, and a language's cells fit on one printed page. R cells: ``test-readme.R``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def tool():
     return module
 
 
-def test_the_cells_of_each_table_run(tool):
+def test_cells_of_each_table_run(tool):
     page = PAGE.read_text()
     assert sum(map(len, tool.tables(page).values())) > 40
     for rows in tool.tables(page).values():
@@ -45,7 +45,7 @@ def test_the_cells_of_each_table_run(tool):
 
 @pytest.mark.repository
 @pytest.mark.long
-def test_a_language_is_one_page(tool):
+def test_each_language_fits_on_one_page(tool):
     if not shutil.which("chromium"):
         pytest.skip("needs chromium")
     subprocess.run([TOOL], check=True)

@@ -1,4 +1,4 @@
-"""gradient_checkpoint_scope and checkpoint: the same gradients, nothing stored, computed again once."""
+"""gradient_checkpoint_scope and checkpoint: gradients are unchanged, nothing is stored, values are recomputed once."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def check(way, f, *expected):
 
 
 @ALL
-def test_checkpoint_is_the_function(way):
+def test_checkpoint_preserves_values_and_derivatives(way):
     check(way, gradops.checkpoint(body), *body_derivatives(X))
 
 
 @ALL
-def test_checkpoints_in_checkpoints(way):
+def test_nested_checkpoints(way):
     @gradops.checkpoint
     def outer(x):
         return gradops.checkpoint(body)(x) * 2.0
@@ -52,7 +52,7 @@ def test_checkpoints_in_checkpoints(way):
 
 
 @ALL
-def test_the_scope_changes_no_gradient(way):
+def test_scope_preserves_gradients(way):
     if way == ("torch", "compiled"):
         pytest.skip("torch.compile runs the frame of a scope uncompiled: test_torch_compile")
     if way == ("torch", "func"):
@@ -73,7 +73,7 @@ def test_the_scope_changes_no_gradient(way):
 
 
 @ALL
-def test_structures_keywords_and_things_that_are_no_tensors(way):
+def test_structures_keywords_and_non_tensor_values(way):
     @gradops.checkpoint
     def f(pair, name, *, power):
         assert name == "power"
@@ -89,7 +89,7 @@ def variables(*values):
     return [Variable(np.asarray(v, float), requires_grad=True) for v in values]
 
 
-def test_the_tape_frees_what_the_caller_drops():
+def test_tape_frees_tensors_that_the_caller_drops():
     a, b, c = variables(X, X + 1, X + 2)
     with gradient_checkpoint_scope():
         x = ops.exp(a) * b
@@ -117,7 +117,7 @@ def storage_of(x):
     return StorageWeakRef(x.untyped_storage())
 
 
-def test_torch_frees_what_the_caller_drops():
+def test_torch_frees_tensors_that_the_caller_drops():
     import torch
 
     a, b, c = torch_leaves()
@@ -136,7 +136,7 @@ def test_torch_frees_what_the_caller_drops():
 
 
 @pytest.mark.parametrize("kind", ["tape", "torch"])
-def test_what_the_caller_keeps_stays(kind):
+def test_tensors_that_the_caller_holds_stay_alive(kind):
     if kind == "tape":
         (a,) = variables(X)
         with gradient_checkpoint_scope():
@@ -154,7 +154,7 @@ def test_what_the_caller_keeps_stays(kind):
         np.testing.assert_allclose(a.grad, 2 * np.exp(2 * X))
 
 
-def test_jax_saves_its_inputs_only():
+def test_jax_saves_only_its_inputs():
     import jax
     import jax.numpy as jnp
 
@@ -202,7 +202,7 @@ def test_gradops_grad_applies_the_policy():
 # --- how often
 
 
-def test_the_tape_computes_again_once_a_pass():
+def test_tape_recomputes_once_per_backward_pass():
     (a,) = variables(X)
     calls = []
     own = gradops.custom_gradient(lambda x: (x, lambda upstream: upstream))
@@ -231,7 +231,7 @@ def test_the_tape_computes_again_once_a_pass():
         plan.Step.run = original
 
 
-def test_torch_computes_again_once_a_pass():
+def test_torch_recomputes_once_per_backward_pass():
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -267,7 +267,7 @@ def test_torch_computes_again_once_a_pass():
 
 
 @pytest.mark.parametrize("kind", ["tape", "torch", "tensorflow", "jax"])
-def test_checkpoint_runs_twice_and_only_for_a_gradient(kind):
+def test_checkpoint_reruns_the_function_only_for_a_gradient(kind):
     calls = []
 
     @gradops.checkpoint
@@ -277,7 +277,7 @@ def test_checkpoint_runs_twice_and_only_for_a_gradient(kind):
 
     x = gradops.backends.by_name("numpy" if kind == "tape" else kind).convert(X)
     gradops.grad(lambda x: ops.sum(f(x)))(x)
-    assert len(calls) == {"tape": 1, "torch": 2, "tensorflow": 2, "jax": 1}[kind]  # as programs, the tape and JAX
+    assert len(calls) == {"tape": 1, "torch": 2, "tensorflow": 2, "jax": 1}[kind]  # the tape and JAX run a program
     calls.clear()
     f(x)
     assert len(calls) == 1
@@ -297,7 +297,7 @@ POLICIES = {
     gradops.save_anything_except_these_names("exp", "sin"): ["exp", "sin"],
     gradops.save_anything_except_these_names("unknown"): [],
 }
-"""The part of :func:`named_layer` that each runs again."""
+"""The part of :func:`named_layer` that each policy recomputes."""
 
 
 def named_layer(x, w):
@@ -309,8 +309,8 @@ def named_layer(x, w):
 
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 @pytest.mark.parametrize("kind", ["numpy", "torch", "tensorflow", "jax"])
-def test_policies_say_what_runs_again(kind, policy, monkeypatch):
-    """Counted in the plan of recomputation, on JAX in the program of the gradient."""
+def test_policies_select_what_is_recomputed(kind, policy, monkeypatch):
+    """Counted in the recomputation plan, on JAX in the program of the gradient."""
     backend = gradops.backends.by_name(kind)
     x, w = backend.convert(np.ones((2, 2)) / 3), backend.convert(np.eye(2))
     f, expected = gradops.checkpoint(named_layer, policy), POLICIES[policy]
@@ -353,14 +353,14 @@ def test_policies_say_what_runs_again(kind, policy, monkeypatch):
     else:
         leaves = [Variable(t, requires_grad=True) for t in (x, w)]
     f(*leaves).backward()
-    if policy == "nothing" and kind == "torch":  # by torch's own: no plan
+    if policy == "nothing" and kind == "torch":  # uses torch's own checkpoint, without a plan
         return
     assert sorted(filter(None, calls)) == expected
 
 
 @ALL
-def test_policies_change_no_gradient(way):
-    """Around a custom gradient, to second order, compiled."""
+def test_policies_preserve_gradients(way):
+    """Checked around a custom gradient, to second order, and compiled."""
     twice = gradops.custom_gradient(lambda y: (y * 1.0, lambda upstream: upstream * 2.0))
 
     def f(x):
@@ -383,7 +383,7 @@ def test_policies_change_no_gradient(way):
 
 
 def both_ways(f, seed):
-    """The gradient with and without the scope, from the same random numbers."""
+    """Return the gradient with and without the scope, from the same random numbers."""
     import contextlib
 
     found = []
@@ -393,7 +393,7 @@ def both_ways(f, seed):
     return found
 
 
-def test_torch_random_numbers_are_the_same_and_go_on():
+def test_torch_random_numbers_are_replayed_and_the_stream_continues():
     import torch
 
     own = torch.Generator()
@@ -450,8 +450,8 @@ def test_checkpoint_restores_generators(kind):
 
 
 @pytest.mark.parametrize("bits", [np.random.MT19937, np.random.PCG64])
-def test_numpys_normal_numbers_are_drawn_again(bits):
-    """Of the first kind NumPy draws two at once and keeps one, in an object without a version."""
+def test_numpy_normal_numbers_are_drawn_again(bits):
+    """The legacy generator draws two normals at once and stores the second outside of its versioned state."""
     import torch
 
     before, found = np.random.get_bit_generator(), []
@@ -468,7 +468,7 @@ def test_numpys_normal_numbers_are_drawn_again(bits):
 
 
 def test_registered_generators_are_restored():
-    """R's generator, as a pair of functions."""
+    """Like R's generator, a pair of functions to read and set the state."""
     state = [0]
 
     def draw():
@@ -514,7 +514,7 @@ def test_tensorflow_random_numbers(compiled):
 
 
 @pytest.mark.parametrize("way", [("numpy", "eager"), *NATIVE_TF, ("torch", "eager"), ("jax", "eager")], ids="-".join)
-def test_checkpoint_closures_get_their_gradients(way):
+def test_closures_of_a_checkpoint_get_gradients(way):
     def f(x):
         return gradops.checkpoint(lambda y: ops.sin(x * y))(x * 1.0) * x
 
@@ -544,8 +544,8 @@ def test_checkpoint_with_tensorflow_variables(compiled):
 
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("use", ["recurrent", "decay before", "decay after", "layer before"])
-def test_a_tensorflow_variable_that_was_read_before(use, compiled):
-    """A checkpointed function's `tf.Variable` that the tape knows already, as a recurrent cell's: it counted twice."""
+def test_tensorflow_variable_read_before_the_checkpoint(use, compiled):
+    """A `tf.Variable` the tape has already recorded, as in a recurrent cell, must not be counted twice."""
     import tensorflow as tf
 
     w = tf.Variable([[0.5, -0.2], [0.3, 0.4]])
@@ -575,8 +575,8 @@ def test_a_tensorflow_variable_that_was_read_before(use, compiled):
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_a_batch_norm_that_runs_twice(compiled):
-    """As with PyTorch's own checkpoint: the same gradients, and eager twice as many batches."""
+def test_batch_norm_runs_twice(compiled):
+    """Compared with PyTorch's own checkpoint: equal gradients, and in eager mode twice as many tracked batches."""
     import torch
     from torch.utils.checkpoint import checkpoint
 
@@ -615,7 +615,7 @@ def test_checkpoint_of_a_torch_module():
 
 
 @pytest.mark.parametrize("kind", ["tape", "torch"])
-def test_several_scopes_at_once(kind):
+def test_several_live_scopes(kind):
     import torch
 
     if kind == "tape":
@@ -664,7 +664,7 @@ def nothing_left():
     torch.func.grad(lambda x: x * x)(torch.tensor(2.0))
 
 
-def test_nothing_is_left_behind():
+def test_finished_scopes_release_all_state():
     import torch
 
     a, b, c = torch_leaves()
@@ -683,7 +683,7 @@ def test_nothing_is_left_behind():
     nothing_left()
 
 
-def test_nothing_is_left_of_what_a_backward_pass_drops():
+def test_dropped_backward_pass_releases_all_state():
     import torch
 
     class Kept(torch.autograd.Function):
@@ -708,14 +708,14 @@ def test_nothing_is_left_of_what_a_backward_pass_drops():
     nothing_left()
 
 
-def test_a_scope_does_not_look_at_the_others_that_live():
+def test_scope_cost_is_independent_of_other_live_scopes():
     import torch
 
     a, _, _ = torch_leaves()
     kept = []
 
     def calls() -> int:
-        """How many Python functions a scope calls."""
+        """Return how many Python functions a scope calls."""
         seen = [0]
 
         def count(frame, event, argument):
@@ -817,7 +817,7 @@ def test_in_place_inside_the_scope():
         np.testing.assert_array_equal(got, want)
 
 
-def test_writes_after_the_scope_are_right_or_refused():
+def test_writes_after_the_scope_are_correct_or_refused():
     import torch
 
     a, b, c = torch_leaves()
@@ -838,7 +838,7 @@ def test_writes_after_the_scope_are_right_or_refused():
         y.backward()
 
 
-def test_a_write_through_another_name_is_seen():
+def test_write_through_an_alias_is_detected():
     import torch
 
     a, alias = (base := torch.ones(3)), base.detach()
@@ -853,7 +853,7 @@ def test_a_write_through_another_name_is_seen():
 
 
 @pytest.mark.parametrize("what", ["argument", "constant", "parameter", "view"])
-def test_writes_between_a_checkpointed_function_and_its_gradient_are_refused(what):
+def test_write_between_checkpoint_and_backward_is_refused(what):
     import torch
 
     a = torch.ones(3, requires_grad=True)
@@ -871,7 +871,7 @@ def test_writes_between_a_checkpointed_function_and_its_gradient_are_refused(wha
 
 
 def readers():
-    """Ways to read a tensor ``c`` of ones in a function of ``a``."""
+    """Return ways to read a tensor ``c`` of ones in a function of ``a``."""
     import torch
 
     class Times(torch.autograd.Function):
@@ -911,7 +911,7 @@ READERS = "attribute list number numpy function custom vmap rows compiled operat
 
 
 @pytest.mark.parametrize("how", READERS)
-def test_however_a_constant_is_read_a_write_to_it_is_refused(how):
+def test_write_to_a_constant_is_refused_however_it_was_read(how):
     import torch
 
     c, read, made = torch.ones(3), readers()[how], []
@@ -922,7 +922,7 @@ def test_however_a_constant_is_read_a_write_to_it_is_refused(how):
 
     a = torch.tensor(X, requires_grad=True)
     y = checkpoint(f)(a)
-    assert made[0]() is None or how == "custom"  # which keeps the arguments of a function
+    assert made[0]() is None or how == "custom"  # custom functions keep their arguments
     y.sum().backward()
     np.testing.assert_allclose(a.grad, np.cos(np.exp(X)) * np.exp(X))
     y = checkpoint(f)(a)
@@ -931,7 +931,7 @@ def test_however_a_constant_is_read_a_write_to_it_is_refused(how):
         y.sum().backward()
 
 
-def test_what_a_checkpointed_function_writes_itself_is_no_error():
+def test_writes_by_the_checkpointed_function_itself_are_allowed():
     import torch
 
     torch.manual_seed(0)
@@ -956,7 +956,7 @@ def test_inference_mode():
     np.testing.assert_allclose(x, np.exp(np.ones(3)), rtol=1e-6)
 
 
-def test_what_the_next_scope_stores_is_not_computed_again(monkeypatch):
+def test_tensors_stored_by_the_next_scope_are_not_recomputed(monkeypatch):
     import torch
 
     from gradops.backends import checkpoint_plan as plan
@@ -975,10 +975,10 @@ def test_what_the_next_scope_stores_is_not_computed_again(monkeypatch):
     monkeypatch.setattr(plan.Step, "run", lambda self, *a: steps.append(self.function) or run(self, *a))
     for got, expected in zip(chain(gradient_checkpoint_scope), want):
         np.testing.assert_array_equal(got, expected)
-    assert len(steps) == 6  # of 12: the last layer of each scope is stored by the next one, or kept by the caller
+    assert len(steps) == 6  # of 12: the last layer of each scope is stored by the next one or by the caller
 
 
-def test_torchs_own_check_is_kept_for_other_tensors():
+def test_torch_version_check_still_applies_to_other_tensors():
 
     a, b, c = torch_leaves()
     with gradient_checkpoint_scope():
@@ -991,7 +991,7 @@ def test_torchs_own_check_is_kept_for_other_tensors():
     assert kept is not None
 
 
-def test_the_tape_refuses_what_was_written():
+def test_tape_refuses_overwritten_tensors():
     a, b = variables(X, X + 1)
     with gradient_checkpoint_scope():
         x = ops.exp(a) * b
@@ -1035,7 +1035,7 @@ def test_autocast():
         np.testing.assert_array_equal(got, want)
 
 
-def test_the_callers_own_hooks_and_checkpoints():
+def test_user_hooks_and_user_checkpoints():
     from torch.autograd.graph import saved_tensors_hooks
     from torch.utils.checkpoint import checkpoint
 
@@ -1064,7 +1064,7 @@ def test_the_callers_own_hooks_and_checkpoints():
 
 @pytest.mark.parametrize("hooks", ["the caller's", "another scope's"])
 def test_custom_gradients_of_leaves_that_hooks_saved(hooks):
-    """A hook's result for a leaf is another tensor at the same place in the graph."""
+    """For a leaf, a hook returns a different tensor at the same node of the graph."""
     import torch
 
     @gradops.custom_gradient
@@ -1124,7 +1124,7 @@ def test_torch_compile():
     np.testing.assert_allclose(a.grad, np.exp(X) * (X + 1) * (X + 2))
 
 
-def test_a_gradient_of_text_and_numbers_passes_through():
+def test_non_tensor_values_pass_through():
     with gradient_checkpoint_scope():
         assert float(ops.exp(0.0)) == 1.0
 
@@ -1153,7 +1153,7 @@ def test_bad_input():
 
 
 def same_gradients(make):
-    """The gradients of a module or function, and its buffers, with and without the scope around it."""
+    """Return the gradients and buffers of a module or function, with and without the scope around it."""
     import torch
 
     def run(scope):
@@ -1191,8 +1191,10 @@ def test_recurrent_layers(kind, bidirectional):
     same_gradients(of_module(make, (5, 2, 3), lambda y: y[0]))
 
 
-def test_a_tensor_is_given_another_storage():
-    """As cuDNN's recurrent layers do with their weights: here one from outside, a part of one, one of the scope's."""
+def test_tensor_moves_to_another_storage():
+    """cuDNN's recurrent layers do this to their weights. Here: outside storage, a slice of it, and storage of the
+    scope.
+    """
     import torch
 
     outside = torch.arange(1.0, 5.0)
@@ -1270,7 +1272,7 @@ def test_instance_norm_statistics():
 @pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
 @pytest.mark.parametrize("lengths", ["tensors", "lists"])
 def test_ctc_loss(reduction, lengths):
-    """With lists of lengths torch makes a tensor and fills it behind the dispatcher's back."""
+    """For lengths given as lists, torch creates a tensor and fills it without going through the dispatcher."""
     import torch
 
     def make():
@@ -1287,7 +1289,7 @@ def test_ctc_loss(reduction, lengths):
     same_gradients(make)
 
 
-def test_what_numpy_fills_in_is_stored():
+def test_tensors_filled_by_numpy_are_stored():
     torch = pytest.importorskip("torch")
 
     def f(scope):
@@ -1308,7 +1310,7 @@ def test_what_numpy_fills_in_is_stored():
         np.testing.assert_array_equal(got, want)
 
 
-def test_parts_of_a_storage_are_written_one_by_one():
+def test_slices_of_a_storage_are_tracked_separately():
     import torch
 
     from gradops.backends.torch.checkpoint_plan import layout_of, overlap
@@ -1350,10 +1352,10 @@ def test_scopes_in_checkpoints_in_scopes_to_second_order(inner, outer):
         np.testing.assert_allclose(got.detach(), want.detach(), rtol=1e-10)
 
 
-# --- beside an active GradientTape
+# --- under an active GradientTape
 
 
-def test_torch_and_variables_beside_an_active_tape(tf):
+def test_torch_and_variables_under_an_active_gradient_tape(tf):
     a, b, c = torch_leaves()
     (v,) = variables(X)
     with tf.GradientTape(), gradient_checkpoint_scope():
@@ -1386,11 +1388,11 @@ def test_tensorflow_operations_under_a_tape_are_refused(own):
 
     with pytest.raises(BackendError, match="in a TensorFlow graph"):
         graph(x)
-    np.testing.assert_allclose(square(x), X**2)  # nothing is left behind
+    np.testing.assert_allclose(square(x), X**2)  # no state is left behind
 
 
 @pytest.mark.parametrize("change", ["nothing", "other values", "transposed", "other strides", "written"])
-def test_a_torch_tensor_from_outside_is_recomputed_as_it_was_at_each_use(change):
+def test_outside_torch_tensor_is_recomputed_with_its_value_at_each_use(change):
     torch = pytest.importorskip("torch")
 
     def changed(c):

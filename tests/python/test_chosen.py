@@ -1,4 +1,4 @@
-"""Whichever library is chosen, what an op makes of a tensor is of the tensor's library; so are its derivatives."""
+"""An op returns tensors and derivatives of its arguments' library, whichever library is the default."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ OTHERS = {
     "jax": ("torch", "numpy"),
 }
 OTHER = {name: next((other for other in others if other in BACKENDS), name) for name, others in OTHERS.items()}
-"""Which library is chosen beside tensors of each: another one, as far as one is installed."""
+"""The default library to set for tensors of each library: a different one, if installed."""
 EACH = {
     case.op: case for case in sorted(CASES, key=lambda case: bool(case.gradients))
-}  # with gradients where there are
+}  # with gradients where they exist
 
 
 def owners(values) -> set[str]:
@@ -33,7 +33,7 @@ def owners(values) -> set[str]:
 
 
 def arrays_of(case: Case, arguments: dict) -> dict[str, list]:
-    """The arrays of the arguments that are differentiated; of all arguments where none is."""
+    """Return the arrays among the differentiated arguments, or among all arguments if none is differentiated."""
     found: dict[str, list] = {}
     for name in case.gradients or arguments:
         each_array(arguments[name], found.setdefault(name, []).append)
@@ -41,10 +41,10 @@ def arrays_of(case: Case, arguments: dict) -> dict[str, list]:
 
 
 def whose(case: Case, backend: str, chosen: str, orders: int = 1, alone: str | None = None) -> dict[str, set[str]]:
-    """The libraries of a case's results, of its gradients, and of those by the tape, while another one is chosen.
+    """Return the libraries of a case's results, native gradients and tape gradients under another default library.
 
     Args:
-        alone: the one argument that is a tensor; the others are lists.
+        alone: the only argument passed as a tensor; the others are lists.
     """
     arguments = example(case)
     arrays = arrays_of(case, arguments)
@@ -73,10 +73,10 @@ def whose(case: Case, backend: str, chosen: str, orders: int = 1, alone: str | N
                 gradient = gradops.grad(f, every)
                 found[f"gradients of order {order + 1}"] = owners(made := list(gradient(*values)))
                 f = lambda *xs, g=gradient: loss(made := list(g(*xs)), weights(made, seed=11))  # noqa: E731
-            if backend != "torch":  # whose tape is the only one of its tensors
+            if backend != "torch":  # PyTorch's own tape is the only one for its tensors
                 variables = [Variable(x, requires_grad=True) for x in values]
                 total = scalar(*variables)
-                if total.requires_grad:  # nothing differentiates positions
+                if total.requires_grad:  # integer results have no gradient
                     made = list(autodiff.grad(total, variables, create_graph=True, materialize_grads=True))
                     found["gradients by the tape"] = owners(made)
         return 0.0
@@ -85,7 +85,7 @@ def whose(case: Case, backend: str, chosen: str, orders: int = 1, alone: str | N
     if backend == "jax":
         import jax
 
-        with contextlib.suppress(Exception):  # values decide
+        with contextlib.suppress(Exception):  # control flow depends on values
             jax.eval_shape(all_of_them, *values)
             return found
         found.clear()
@@ -112,7 +112,7 @@ def check(cases, backend: str, orders: int = 1, lists: bool = False) -> None:
 
 
 def beside_lists(case: Case, arrays: dict) -> list[str]:
-    """The arguments that are differentiated beside others; an empty list has no dtype to go by."""
+    """Return the differentiated arguments that have other array arguments; an empty list has no dtype to infer."""
     arguments = example(case)
     every = [x for value in arrays_of(replace(case, gradients=()), arguments).values() for x in value]
     if len(every) < 2 or not all(x.size for x in every):
@@ -128,7 +128,7 @@ def test_each_op(backend):
 
 @pytest.mark.short_cases(0, "torch", "tensorflow", "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_beside_lists(backend):
+def test_tensors_with_lists(backend):
     check(EACH.values(), backend, lists=True)
 
 
@@ -141,8 +141,8 @@ def test_every_case(backend, lists):
 
 @pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_tensors_beside_numbers_and_lists_in_a_list(backend):
-    """Values and gradients are those beside tensors."""
+def test_tensors_with_numbers_and_lists_in_a_list(backend):
+    """Values and gradients do not change if tensors are replaced by numbers and lists."""
     x, y = np.array([0.3, -0.7]), np.array([1.5, 2.5])
     functions = {
         "stack": lambda x, y: ops.stack([x, y]),

@@ -1,9 +1,9 @@
-"""A function with loops, by operations on columns of numbers: the same values and derivatives, in far fewer steps."""
+"""Loops rewritten as vectorized operations: equal values and derivatives, in far fewer steps."""
 
 import numpy as np
 import pytest
 
-import gradops.scipy.special  # which registers its ops
+import gradops.scipy.special  # registers its ops
 import gradops.scipy.stats  # noqa: F401
 from gradops import backends, custom_gradient, extend, functional, ops, stop_gradient
 from gradops.autodiff import gradients, no_grad
@@ -30,20 +30,20 @@ def observations(theta, u):
 
 
 def ragged(theta, u):
-    """Vectors of several lengths, written to and read from by masks."""
+    """Build vectors of several lengths, with masked reads and writes."""
     total = 0.0
     for i, row in enumerate(Y):
         known = row > 0
         x = ops.zeros((6,)) + theta[0] * 0
         x = ops.set_at(x, known, row[known] * ops.exp(theta[1]) - u[int(GROUP[i])])
         x = ops.where(known, x, -u[int(GROUP[i])] * theta[2])
-        total = total + ops.tanh(ops.set_at(x, 0, row[0])[0])  # of constants alone, which are seen here
+        total = total + ops.tanh(ops.set_at(x, 0, row[0])[0])  # all constants, which must be recognised
         total = total + ops.log(1 + ops.sum(x * x)) + ops.max(x[: 2 + i % 3])
     return total
 
 
 def matrices(theta, u):
-    """Steps that are no operations by element, on matrices of two sizes."""
+    """Apply non-elementwise steps to matrices of two sizes."""
     total = 0.0
     for i, row in enumerate(Y[:20]):
         n = 2 + i % 2
@@ -57,7 +57,7 @@ def matrices(theta, u):
 
 
 def one_matrix(theta, u):
-    """One factor for all observations."""
+    """Use one Cholesky factor for all observations."""
     distance = np.abs(np.arange(3.0)[:, None] - np.arange(3.0))
     factor = ops.linalg.cholesky(ops.exp(-distance * ops.exp(theta[1])) + np.eye(3))
     total = 0.0
@@ -69,7 +69,7 @@ def one_matrix(theta, u):
 
 
 def cubes(theta, u):
-    """Powers of several exponents, whose third derivatives at 0 are finite by each exponent's own rule."""
+    """Sum powers with several exponents; each exponent's own rule keeps third derivatives at 0 finite."""
     total = 0.0
     for i in range(200):
         total = total + (u[i % 7] - u[i % 7]) ** (2 + i % 2) * theta[0] + u[i % 7] ** 2 * theta[1]
@@ -80,7 +80,9 @@ THETA, U = np.array([0.3, -0.2, 0.4]), RNG.normal(size=7)
 
 
 def both(f):
-    """Values and derivatives up to the third, without columns and by them, and the number of operations on these."""
+    """Return values and derivatives up to the third, without and with vectorization, and the number of vectorized
+    steps.
+    """
 
     def function(theta, u):
         results = []
@@ -99,7 +101,7 @@ def both(f):
 
 
 @pytest.mark.parametrize("f", [observations, ragged, matrices, one_matrix, cubes])
-def test_columns_have_the_same_derivatives(f):
+def test_vectorization_preserves_derivatives(f):
     (first, again), groups = both(f)
     assert 0 < groups < 70
     np.testing.assert_allclose(again[0], f(THETA, U), rtol=1e-12)
@@ -109,8 +111,8 @@ def test_columns_have_the_same_derivatives(f):
         np.testing.assert_allclose(y, x, rtol=1e-9, atol=1e-9)
 
 
-def test_differences_are_taken_first_where_the_function_does():
-    """Of numbers that are nearly equal, and beside smaller ones; a sum of all that is added would lose these."""
+def test_vectorization_keeps_the_order_of_subtractions():
+    """Subtracts nearly equal numbers next to smaller terms; summing everything first would cancel."""
 
     def f(theta, u):
         total = 0.0
@@ -123,7 +125,7 @@ def test_differences_are_taken_first_where_the_function_does():
     np.testing.assert_allclose(again[0], f(THETA, U), rtol=1e-14)
 
 
-def test_one_step_after_the_other_stays_as_it_is():
+def test_sequential_chains_are_not_vectorized():
     def chain(theta, u):
         x = u[0]
         for i in range(500):
@@ -134,7 +136,7 @@ def test_one_step_after_the_other_stays_as_it_is():
     assert not groups and len(results) == 1
 
 
-def test_a_derivative_that_is_not_that_of_the_steps_stays():
+def test_custom_derivatives_are_not_vectorized():
     clamped = custom_gradient(lambda x: (ops.exp(x) * 2, lambda g: g))
 
     def own(theta, u):
@@ -148,7 +150,7 @@ def test_a_derivative_that_is_not_that_of_the_steps_stays():
 
 
 def composed_ops():
-    """The ops by element that are several steps and have a derivative of their own."""
+    """Return the elementwise ops that consist of several steps and have their own derivative."""
     return sorted(
         name
         for name, op in registry.items()
@@ -160,7 +162,7 @@ def composed_ops():
 
 
 def has_same_gradient(f):
-    """The value and gradient by columns are those of the tape."""
+    """Check that the vectorized value and gradient equal the tape's."""
 
     def function(theta, u):
         inputs = fresh(theta), fresh(u)
@@ -178,7 +180,7 @@ def has_same_gradient(f):
 
 
 @pytest.mark.parametrize("name", composed_ops())
-def test_an_op_of_several_steps_is_one_with_its_own_derivative(name):
+def test_composed_op_becomes_one_step_with_its_own_derivative(name):
     def f(theta, u):
         total = 0.0
         for i in range(30):
@@ -186,7 +188,7 @@ def test_an_op_of_several_steps_is_one_with_its_own_derivative(name):
             given = [
                 0.4 + 0.1 * k + 0.05 * ops.sin(pair + theta[k % 3] * i) for k in range(len(registry[name].tensors))
             ]
-            if name.split(".")[-1] in ("log_fdtri", "log_fdtrci"):  # of the logarithm of a probability
+            if name.split(".")[-1] in ("log_fdtri", "log_fdtrci"):  # takes the logarithm of a probability
                 given[-1] = -given[-1]
             total = total + ops.sum(registry[name].call(*given) * pair)
         return total
@@ -196,14 +198,14 @@ def test_an_op_of_several_steps_is_one_with_its_own_derivative(name):
 
 @extend.op(elementwise=True)
 def bump(x):
-    """Of which the derivative is said to be a sine."""
+    """Return a function whose declared derivative is a sine."""
     return x * ops.exp(-x * x)
 
 
 extend.derivative(bump, x=lambda g, x: g * ops.sin(x))
 
 
-def test_an_op_of_several_steps_has_its_own_derivative_where_theirs_is_another():
+def test_composed_op_keeps_a_derivative_that_differs_from_its_steps():
     def f(theta, u):
         total = 0.0
         for i in range(60):
@@ -213,7 +215,7 @@ def test_an_op_of_several_steps_has_its_own_derivative_where_theirs_is_another()
     has_same_gradient(f)
 
 
-def test_an_op_of_several_steps_on_single_numbers_stays():
+def test_composed_op_on_scalars_is_not_vectorized():
     def f(theta, u):
         total = 0.0
         for i in range(60):
@@ -225,8 +227,8 @@ def test_an_op_of_several_steps_on_single_numbers_stays():
 
 
 @pytest.mark.parametrize("how", ["stop_gradient", "no_grad"])
-def test_what_is_held_constant_is_seen(how):
-    """A Laplace approximation whose likelihood holds a factor constant is that of the tape."""
+def test_stop_gradient_survives_vectorization(how):
+    """A Laplace approximation whose likelihood holds a factor constant equals the tape's."""
     from gradops.inference import laplace
 
     def joint(p):

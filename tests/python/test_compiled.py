@@ -1,4 +1,4 @@
-"""Every op under ``torch.compile(fullgraph=True)``, and what users compile and vectorise with it."""
+"""Every op under ``torch.compile(fullgraph=True)``, and functions that users compile and vectorise with it."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ BY_VALUE = {
     "segment_sum": "`num_segments` is needed",
     "unique": "`size` is needed, and no `axis`",
 }
-"""Ops that are an error in a graph, in all their cases or those without the argument that is named."""
+"""Ops that raise in a graph, in all cases or in cases without the named argument."""
 OF_LENGTH = ("arange", "bartlett", "blackman", "hamming", "hanning", "kaiser", "tri")
-"""Ops whose result's length would be a tensor's value."""
+"""Ops whose result's length depends on a tensor's value."""
 
 SAMPLE = (
     "median solve top_k average_pool adaptive_max_pool cdist quantile pad repeat tile image.resize one_hot "
@@ -42,15 +42,15 @@ SAMPLE = (
 
 
 def drawn(case) -> dict:
-    """Its arguments."""
+    """Return example arguments of a case."""
     found: list[dict] = []
     once(given(case.inputs)(lambda arguments: found.append(arguments)))()
-    longer = case.op == "bincount" and found[0].get("minlength", 0) > 0  # it is the length in a graph
+    longer = case.op == "bincount" and found[0].get("minlength", 0) > 0  # in a graph it determines the length
     return found[0] | ({"minlength": 9} if longer else {})
 
 
 def results(cases: list, arguments: list[dict]) -> tuple[list, list]:
-    """The results of each case: without a compiler, and in one graph of them all."""
+    """Return the results of each case: without a compiler, and from one graph of all cases."""
     known = [{k: parity.tensors(v, "torch") for k, v in each.items()} for each in arguments]
     given = [{k: v for k, v in each.items() if any(map(torch.is_tensor, parity.flat(v)))} for each in known]
     functions = [case.function() for case in cases]
@@ -60,7 +60,7 @@ def results(cases: list, arguments: list[dict]) -> tuple[list, list]:
 
     torch._dynamo.reset()
     with warnings.catch_warnings():
-        warnings.filterwarnings("error", message="(?s).*lru_cache")  # Dynamo's, of functions that it does not look into
+        warnings.filterwarnings("error", message="(?s).*lru_cache")  # Dynamo warns about untraced functions
         return run(given), torch.compile(run, fullgraph=True, backend="eager")(given)
 
 
@@ -82,7 +82,7 @@ def compare(cases: list, arguments: list[dict]) -> None:
 
 
 def check(cases: list) -> None:
-    """All that are no errors in one graph, which takes half the time of one each; one each where that fails."""
+    """Compile all supported cases in one graph, which halves the time; one graph each to find a failure."""
     cases = [case for case in cases if "torch" not in case.skip and not case.by_value]
     arguments = [drawn(case) for case in cases]
     refused = [is_refused(*pair) for pair in zip(cases, arguments)]
@@ -102,7 +102,7 @@ def check(cases: list) -> None:
 
 @pytest.mark.short_cases(3)
 @pytest.mark.parametrize("case", {c.op: c for c in CASES if c.op in SAMPLE}.values(), ids=by_id)
-def test_a_sample(case):
+def test_a_sample_of_cases(case):
     check([case])
 
 
@@ -131,7 +131,7 @@ def test_loops_and_ranges(name):
 
 
 def of_a_number():
-    """The ops of two operands, one of which a number may be."""
+    """Return the binary ops that accept a number as one operand."""
     known = [(name, op) for name, op in _dispatch.registry.items() if parity.is_own(op)]
     return [name for name, op in known if op.weak and len(op.tensors) == 2 and name not in ("select", *BY_NUMBER)]
 
@@ -139,11 +139,11 @@ def of_a_number():
 BY_NUMBER = (
     "full_like histogram linspace geomspace quantile nanquantile percentile nanpercentile unique where kaiser"
 ).split()
-"""Of which the second is no operand, or whose values are asked for."""
+"""Ops whose second argument is not an operand, or whose values are needed."""
 
 
 def check_numbers(op):
-    """A number that changes is one that ``torch.compile`` does not know; a tensor on either side."""
+    """Check an op with a changing number, which ``torch.compile`` makes symbolic, on either side of a tensor."""
     function = _dispatch.registry[op].call
     for x in (torch.tensor([0.5, 2.0, 3.5]), torch.tensor([1, 2, 4])):
         for number in (3, 2.5):
@@ -154,7 +154,7 @@ def check_numbers(op):
 
                 try:
                     want = f(x, number)
-                except (TypeError, RuntimeError):  # bits of a float
+                except (TypeError, RuntimeError):  # bitwise op on a float
                     continue
                 torch._dynamo.reset()
                 got = torch.compile(f, fullgraph=True, dynamic=True, backend="eager")(x, number)
@@ -164,17 +164,17 @@ def check_numbers(op):
 
 @pytest.mark.short_cases(1)
 @pytest.mark.parametrize("op", ["multiply", "maximum"])
-def test_numbers_that_change(op):
+def test_changing_numbers(op):
     check_numbers(op)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("op", of_a_number())
-def test_numbers_that_change_in_every_op(op):
+def test_changing_numbers_in_every_op(op):
     check_numbers(op)
 
 
-def test_ranges_of_an_unknown_size():
+def test_arange_with_symbolic_size():
     torch = pytest.importorskip("torch")
     made = {
         "stop": lambda n: ops.arange(n),
@@ -198,7 +198,7 @@ def test_ranges_of_an_unknown_size():
 
 
 def graphs_of(f, arguments) -> int:
-    """How often a function of numbers is compiled, whose results must be the eager ones."""
+    """Return how many graphs are compiled for a function of numbers, and check its results against eager ones."""
     graphs = []
 
     def backend(graph, inputs):
@@ -240,13 +240,13 @@ OF_SIZES = {
 
 @pytest.mark.short_cases(2)
 @pytest.mark.parametrize("name", OF_SIZES)
-def test_sizes_that_change_are_compiled_twice(name):
-    """Once for the first, and once for all others, as PyTorch's own functions."""
+def test_changing_sizes_compile_twice(name):
+    """Once for the first size and once for all others, as for PyTorch's own functions."""
     assert graphs_of(OF_SIZES[name], range(5, 11)) == 2
 
 
 @pytest.mark.long
-def test_axes_and_levels_that_change_are_compiled_for_each():
+def test_changing_axes_and_levels_compile_once_each():
     y = torch.arange(720.0).reshape(1, 2, 3, 4, 5, 6)
     for f in (
         lambda axis: ops.roll(y, 1, axis),
@@ -267,14 +267,14 @@ def test_axes_and_levels_that_change_are_compiled_for_each():
         (torch.func.grad(lambda x: ops.sum(FLOWS["custom"][0](x))), "ignores custom gradients"),
     ],
 )
-def test_an_error_shows_its_message(f, words):
+def test_error_messages_reach_the_user(f, words):
     torch._dynamo.reset()
     with pytest.raises(torch._dynamo.exc.Unsupported, match=words):
         torch.compile(f, fullgraph=True, backend="eager")(torch.ones(4, 3))
 
 
-def test_a_function_of_its_own():
-    """First met in a trace; and its rule is not lost where PyTorch, of its own functions, would lose it."""
+def test_custom_function_defined_inside_a_trace():
+    """Its gradient rule is not lost, although PyTorch would lose the rule of one of its own functions."""
 
     class Rounded(gradops.autodiff.Function):
         @staticmethod
@@ -323,13 +323,13 @@ ONTO_EXPANDED = {
 
 
 @pytest.mark.long
-def test_onto_rows_that_share_memory():
-    """In the code of PyTorch's compiler what is added to one row of an expanded tensor is in all of its rows."""
+def test_gather_gradient_of_an_expanded_tensor():
+    """PyTorch's compiler writes an update of one row of an expanded tensor to all its rows."""
     random = np.random.default_rng(7)
     x, w = (torch.tensor(random.normal(size=size), requires_grad=True) for size in ((3, 6), (6,)))
 
     def values_and_gradients(f):
-        # Anew for each, as compiled code keeps nothing for a second gradient.
+        # A new graph for each output, since compiled code keeps nothing for a second gradient.
         found = [f(x, w)[k] for k in range(len(ONTO_EXPANDED))]
         return [[y, *torch.autograd.grad(y.sum(), (x, w))] for y in found]
 
@@ -342,7 +342,7 @@ def test_onto_rows_that_share_memory():
         torch.testing.assert_close(got, want, msg=lambda text, name=name: f"{name}: {text}")
 
 
-def test_counts_that_change():
+def test_changing_repeat_counts():
     x = torch.ones(3)
     torch._dynamo.reset()
     repeat = torch.compile(ops.repeat, fullgraph=True, dynamic=True, backend="eager")
@@ -355,10 +355,10 @@ def test_counts_that_change():
 
 @pytest.mark.short_cases(1)
 @pytest.mark.parametrize("name", ["bartlett", "blackman", "hamming", "hanning", "kaiser"])
-def test_windows_of_a_size(name):
-    """A number was an error too: it was made a tensor, whose value a graph does not know."""
+def test_windows_of_symbolic_size(name):
+    """The size must stay a number: as a tensor its value would be unknown in a graph."""
     window = (lambda n: ops.kaiser(n, 3.0)) if name == "kaiser" else getattr(ops, name)
-    assert graphs_of(window, (5, 6, 7)) == 3  # a window's values are computed beforehand
+    assert graphs_of(window, (5, 6, 7)) == 3  # a window's values are constants of the graph
     torch._dynamo.reset()
     compiled = torch.compile(lambda x: x * window(x.shape[0]), fullgraph=True, backend="eager")
     with gradops.config.backend_scope("torch"):
@@ -367,7 +367,7 @@ def test_windows_of_a_size(name):
         torch.compile(window, fullgraph=True, backend="eager")(torch.tensor(5))
 
 
-def test_a_number_that_changes_is_compiled_twice():
+def test_changing_number_compiles_twice():
     graphs = []
 
     def backend(graph, inputs):
@@ -385,8 +385,8 @@ def test_a_number_that_changes_is_compiled_twice():
 
 
 @pytest.mark.long
-def test_the_first_use_of_gradops_inside_a_trace():
-    """The backend is loaded by then, with no warning of Dynamo's."""
+def test_first_use_of_gradops_inside_a_trace():
+    """The backend is loaded during tracing, without a Dynamo warning."""
     program = """
 import torch, warnings
 warnings.simplefilter("error", UserWarning)
@@ -401,8 +401,8 @@ print(f(torch.ones(2, dtype=torch.float64)).sum().item())
 
 @pytest.mark.long
 @pytest.mark.parametrize("met", ["ops.stack([x, np.ones(2)])", "ops.convert_to_tensor(np.ones(2)) * x"])
-def test_a_numpy_array_first_met_in_a_trace(met):
-    """The table of loaded backends is to Dynamo what it was when it was first read."""
+def test_numpy_array_first_seen_in_a_trace(met):
+    """Loading NumPy's backend inside the trace must not change the table that Dynamo has already read."""
     program = f"""
 import numpy as np, torch
 from gradops import ops
@@ -424,13 +424,13 @@ FLOWS = {
 @pytest.mark.short_cases(2)
 @pytest.mark.parametrize("differentiated", [False, True])
 @pytest.mark.parametrize("flow", FLOWS)
-def test_at_inference_and_in_training(flow, differentiated):
-    """Also of a tensor that requires no gradient, as in every model at inference."""
+def test_compiled_flows_in_inference_and_training(flow, differentiated):
+    """Covers tensors that require no gradient, as in every model at inference."""
     f, derivative = FLOWS[flow]
     x = torch.tensor([0.1, 0.2], dtype=torch.float64, requires_grad=differentiated)
     torch._dynamo.reset()
     with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)  # Dynamo's, of caches that it looks through
+        warnings.simplefilter("error", UserWarning)  # Dynamo warns about caches that it traces through
         y = torch.compile(f, fullgraph=True, backend="aot_eager")(x)
     np.testing.assert_allclose(y.detach(), f(x).detach())
     assert y.requires_grad == differentiated
@@ -448,7 +448,7 @@ LOSSES = {
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_gradients_of_each_sample(loss):
+def test_per_sample_gradients(loss):
     from torch.func import grad, jvp, vmap
 
     f = LOSSES[loss]
@@ -467,7 +467,7 @@ def test_gradients_of_each_sample(loss):
 
 
 @pytest.mark.parametrize("use", ["with", "decorator"])
-def test_a_checkpoint_scope_in_a_graph_changes_no_gradient(use):
+def test_checkpoint_scope_in_a_graph_preserves_gradients(use):
     scoped = gradops.gradient_checkpoint_scope(lambda x: torch.sin(x * 2))
 
     def f(x):
@@ -483,7 +483,7 @@ def test_a_checkpoint_scope_in_a_graph_changes_no_gradient(use):
     torch.testing.assert_close(got, torch.autograd.grad(f(x), x)[0])
 
 
-def test_after_a_checkpoint_scope():
+def test_compilation_after_a_checkpoint_scope():
     with gradops.gradient_checkpoint_scope():
         ops.exp(np.ones(2))
     program = torch.compile(lambda x: x + ops.zeros((2,), dtype="float64"), fullgraph=True, backend="eager")
@@ -502,7 +502,7 @@ OWN = {
 
 @pytest.mark.parametrize("of", OWN)
 def test_torch_jit_trace_of_a_module_with_a_parameter(of):
-    """Its rule would be that of the example's values."""
+    """Tracing would fix the rule to the example's values."""
 
     class Layer(torch.nn.Module):
         def __init__(self):
@@ -520,7 +520,7 @@ def test_torch_jit_trace_of_a_module_with_a_parameter(of):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_torch_jit_trace_keeps_a_gradient_or_refuses():
+def test_torch_jit_trace_keeps_a_gradient_or_raises():
     x, example = torch.tensor([2.0, 3.0]), torch.ones(2)
 
     def in_scope(x):
@@ -547,8 +547,8 @@ def test_torch_jit_trace_keeps_a_gradient_or_refuses():
         torch.testing.assert_close(found, wanted)
 
 
-def test_a_function_of_numpys_arrays_is_left_to_python():
-    """A host's, such as R's: it runs between two graphs, with values, and is not traced itself."""
+def test_numpy_host_functions_break_the_graph():
+    """A host function, such as R's, runs between two graphs with concrete values and is not traced."""
     traced = []
 
     def double(x):
@@ -580,13 +580,13 @@ def reversed_(x):
 
 @pytest.mark.short_cases(1)
 @pytest.mark.parametrize("f", [branches, loops, lambda x: loops(x, 3)])
-def test_control_flow_by_values_is_one_graph(f):
-    """``torch.cond`` and ``torch.while_loop``, with the gradients, custom ones too, of the way that was taken."""
+def test_data_dependent_control_flow_is_one_graph(f):
+    """Uses ``torch.cond`` and ``torch.while_loop``; gradients, custom ones included, follow the branch taken."""
     compiled = torch.compile(f, fullgraph=True, backend="aot_eager")
     for value in ([1.0, 2.0, 3.0], [-1.0, -2.0, 3.5], [0.25, 0.5, -0.5], [-9.0, 1.0, 2.0]):
         x = torch.tensor(value, dtype=torch.float64, requires_grad=True)
         if f is loops and sum(value) <= 0:
-            continue  # it would not end
+            continue  # it would not terminate
         wanted = f(x)
         found = compiled(x)
         torch.testing.assert_close(found, wanted)

@@ -1,4 +1,4 @@
-"""The promises of gradops on any backend, by the contract alone: also on one that the tests bring themselves."""
+"""What every backend must satisfy, tested through the backend contract alone, including backends defined by tests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def backend(request):
 
 
 def numbers(x) -> np.ndarray:
-    """Values of a tensor or variable, nested structures as one array."""
+    """Return the values of a tensor or variable; nested structures as one array."""
     if isinstance(x, (tuple, list)):
         return np.stack([numbers(part) for part in x])
     return backends.of(data := x.data if isinstance(x, Variable) else x).to_numpy(data)
@@ -56,7 +56,7 @@ DDF = 2 * np.cos(X) - X * np.sin(X)
 
 @gradops.custom_gradient
 def odd(x):
-    """exp(x), with 7 x^2 for a derivative, which is not its own."""
+    """Return exp(x) with 7 x^2 as its declared derivative."""
     return ops.exp(x), lambda upstream: ops.multiply(upstream, ops.multiply(7.0, ops.square(x)))
 
 
@@ -87,7 +87,7 @@ def test_numbers_and_lists_get_the_default_dtypes(backend):
     assert backend.dtype_name(backend.convert([1, 2])) == "int64"
 
 
-def test_every_required_kernel_is_there(backend):
+def test_every_required_kernel_exists(backend):
     assert len(interface.required_kernels) > 100
     lacking = {op for op in interface.required_kernels if backend.kernel(op) is None}
     assert lacking == fifth.LACKING.get(backend.name, set())
@@ -110,7 +110,7 @@ def test_the_default_backend(backend):
         assert backends.of(ops.exp(1.0)) is backend
 
 
-def test_two_libraries_do_not_mix(backend):
+def test_mixing_two_libraries_raises(backend):
     library = next((name for name in ("torch", "jax", "tensorflow") if backends.installed(name)), "numpy")
     if backend.name in fifth.FIFTH and library == "numpy":
         pytest.skip("NumPy's arrays yield to it, and no other library is installed")
@@ -140,7 +140,7 @@ def test_grad(backend):
     close(gradops.grad(lambda x, y: ops.sum(x * y), (0, 1))(x, backend.convert(2 * X)), [2 * X, X])
 
 
-def test_the_flow_of_gradients(backend):
+def test_gradient_flow_functions(backend):
     x = backend.convert(X)
     close(gradops.grad(lambda x: ops.sum(gradops.stop_gradient(ops.exp(x)) * x))(x), np.exp(X))
     close(gradops.grad(lambda x: ops.sum(gradops.scaled_gradient(ops.exp(x), -3.0)))(x), -3 * np.exp(X))
@@ -250,7 +250,7 @@ def test_variables(backend):
     close(gradops.gradient(ops.sum(gradops.gradient(f(v), v)), v), DDF)
 
 
-def test_what_a_tensor_cannot_do_is_said(backend):
+def test_unsupported_tensor_methods_raise(backend):
     x = backend.convert(X)
     if backend.derivatives.own_tape:
         pytest.skip("its tensors can")
@@ -269,7 +269,7 @@ def namespace(**members):
     return SimpleNamespace(**{**kernels, **needed, **members})
 
 
-def test_a_backend_that_lacks_something_is_refused():
+def test_incomplete_backend_is_refused():
     lacks = namespace(convert=None, exp=None, sum=None, derivatives=SimpleNamespace(stop=lambda x: x))
     with pytest.raises(BackendError) as caught:
         backends.register("broken", lacks)
@@ -281,7 +281,7 @@ def test_a_backend_that_lacks_something_is_refused():
         backends.by_name("broken")
 
 
-def test_kernels_may_lack_where_that_is_said():
+def test_partial_backends_may_lack_kernels():
     root = "tests.partial"
     part = backends.register("partial", namespace(exp=None), root, partial=True)
     try:
@@ -290,7 +290,7 @@ def test_kernels_may_lack_where_that_is_said():
         del backends._loaded["partial"], backends._ROOTS[root]
 
 
-def test_every_member_says_what_it_does():
+def test_every_contract_member_has_a_docstring():
     for contract in (interface.Backend, interface.Derivatives):
         for member in interface.members(contract):
             value = vars(contract)[member]
@@ -300,29 +300,29 @@ def test_every_member_says_what_it_does():
 # Names ----------------------------------------------------------------------------------------------------------------
 
 USERS_CHOICE = {"config.py"}
-"""Files whose subject is which backend the user names."""
+"""Files that deal with the backend named by the user."""
 
 
 @pytest.mark.documents
 def asks_for_a_name(tree: ast.AST):
-    """The places that compare with a backend's name, look something up by it, or name one to have its module."""
+    """Yield code that compares with a backend's name, looks something up by it, or imports a backend by name."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
             parts = [part for s in sides for part in getattr(s, "elts", [s])]
             constants = {c.value for c in parts if isinstance(c, ast.Constant)} - {"text"}
-            of_a_package = any(getattr(s, "id", "") == "package" for s in sides)  # whose code raised or runs
+            of_a_package = any(getattr(s, "id", "") == "package" for s in sides)  # names the package that raises
             if constants.intersection(NAMES) and not of_a_package:
                 yield node
         elif isinstance(node, ast.Subscript) and ast.unparse(node.slice) in ("backend.name", "owner.name"):
             yield node
         elif isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) == "by_name":
             given = {c.value for a in node.args for c in ast.walk(a) if isinstance(c, ast.Constant)}
-            if given - {"text"}:  # not a library's, gradops' own
+            if given - {"text"}:  # "text" is gradops' own, not a library
                 yield node
 
 
-def test_nobody_asks_a_backends_name():
+def test_no_code_branches_on_a_backend_name():
     found = []
     for path in sorted(SOURCES.rglob("*.py")):
         file = path.relative_to(SOURCES).as_posix()
@@ -333,7 +333,7 @@ def test_nobody_asks_a_backends_name():
     assert found == []
 
 
-def test_the_search_finds_names():
+def test_search_for_backend_names_works():
     asked = 'x.name == "numpy"; kind == "jax"; y.name in ("torch", "jax"); by_name("jax"); CALLS[backend.name]'
     asked += '; "torch" in sys.modules'
     assert len(list(asks_for_a_name(ast.parse(asked)))) == 6
@@ -349,11 +349,11 @@ OF_ONE_PLACE = {
     ),
     "pandas": ("ops/_pandas.py", r"(?<!\b_)pandas"),
 }
-"""Of a library what stands in one folder or in certain files, and the words by which it would be found elsewhere."""
+"""For each quirk of a library: the one folder or file allowed to handle it, and words that reveal it elsewhere."""
 
 
 def speaks_of(source: str, words: str) -> list[str]:
-    """The lines of code and comments with one of the words: docstrings may tell a user of a library."""
+    """Return the lines of code and comments with one of the words; docstrings may mention a library to users."""
     tree = ast.parse(source)
     told = {
         line
@@ -367,7 +367,7 @@ def speaks_of(source: str, words: str) -> list[str]:
 
 @pytest.mark.documents
 @pytest.mark.parametrize("quirk", OF_ONE_PLACE)
-def test_a_librarys_quirks_stand_in_one_place(quirk):
+def test_each_library_quirk_is_handled_in_one_place(quirk):
     home, words = OF_ONE_PLACE[quirk]
     files = {path.relative_to(SOURCES).as_posix(): path.read_text() for path in sorted(SOURCES.rglob("*.py"))}
     found = {file: speaks_of(text, words) for file, text in files.items()}

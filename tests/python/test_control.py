@@ -1,4 +1,4 @@
-"""Control flow and mapping: the same results and gradients on every backend, eagerly, traced and on the tape."""
+"""Control flow and mapping: equal results and gradients on every backend, eager, traced and on the tape."""
 
 from collections import namedtuple
 
@@ -15,7 +15,7 @@ State = namedtuple("State", "total count")
 
 
 def evaluate(kind, f, *arrays):
-    """``f`` of the arrays as tensors of a kind, eagerly or traced; NumPy results."""
+    """Return ``f`` of the arrays as tensors of a kind, eager or traced, as NumPy results."""
     if kind.startswith("tape"):
         return numpy(f(*[Variable(tensors(x, "jax" if "jax" in kind else "numpy")) for x in arrays]))
     if kind == "jax.jit":
@@ -30,7 +30,7 @@ def evaluate(kind, f, *arrays):
 
 
 def gradients(kind, f, *arrays, second=False):
-    """Gradients of a scalar function for all arguments; of the sum of their squares if ``second``."""
+    """Return the gradients of a scalar function; with ``second``, of the sum of squared gradients."""
     if kind.startswith("tape"):
         xs = [Variable(tensors(x, "jax" if "jax" in kind else "numpy"), requires_grad=True) for x in arrays]
         gs = autodiff.grad(f(*xs), xs, create_graph=second)
@@ -69,7 +69,7 @@ def gradients(kind, f, *arrays, second=False):
 
 
 def same_everywhere(f, *arrays, second=False):
-    """Values, gradients and, if asked, second gradients equal those of the tape on every backend, eager and traced."""
+    """Check values, gradients and optionally second gradients against the tape's, on every backend, also traced."""
     value = evaluate("numpy", f, *arrays)
     first = gradients("tape", f, *arrays)
     again = gradients("tape", f, *arrays, second=True) if second else None
@@ -92,7 +92,7 @@ rows = np.linspace(-1, 1, 12).reshape(4, 3)
 
 @pytest.mark.long
 def test_scan_of_a_recurrent_net():
-    """State, rows and closed-over weights all get their gradient; the result is that of the loop by hand."""
+    """State, rows and closed-over weights all get gradients; the result equals that of a Python loop."""
 
     def f(h, xs, w):
         last, ys = ops.scan(lambda h, x: (ops.tanh(ops.matmul(w, h) + x), ops.sum(h * x)), h, xs)
@@ -134,14 +134,14 @@ def test_scan_structures_reverse_and_length(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_scan_of_nothing(kind):
+def test_scan_of_empty_input(kind):
     last, ys = evaluate(kind, lambda xs: ops.scan(lambda c, x: (c + x, c * x), 1.0, xs), np.zeros(0))
     assert last == 1.0 and ys.shape == (0,) and ys.dtype == np.float64
     assert evaluate(kind, lambda xs: ops.map(lambda x: ops.stack([x, x]), xs), np.zeros((0, 2))).shape == (0, 2, 2)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_scan_says_what_is_wrong(backend):
+def test_scan_errors(backend):
     xs = tensors(rows, backend)
     zero = xs[0] * 0
 
@@ -169,7 +169,7 @@ def test_scan_says_what_is_wrong(backend):
 
 
 def test_while_loop():
-    """Newton's iteration for a square root, with a bound: the derivative is that of the steps taken."""
+    """Newton's iteration for a square root, with a bound; the derivative is that of the steps taken."""
 
     def f(a):
         def improve(i, x):
@@ -228,7 +228,7 @@ def test_cond():
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_cond_calls_one_function(backend):
+def test_cond_calls_only_the_chosen_branch(backend):
     called = []
     ops.cond(tensors(np.array(True), backend), lambda: called.append(1), lambda: called.append(2))
     ops.cond(False, lambda: called.append(3), lambda: called.append(4))
@@ -263,7 +263,7 @@ def test_switch_inside_a_trace_is_differentiable():
 
 
 def test_variables_in_a_trace():
-    """The tape records inside ``jax.jit``, also what a traced condition chooses."""
+    """The tape records inside ``jax.jit``, including results of a traced condition."""
     import jax
 
     def f(x):
@@ -277,7 +277,7 @@ def test_variables_in_a_trace():
 
 
 def test_closed_over_variables():
-    """A variable that only the function knows gets its gradient, whatever the library of the arguments."""
+    """A variable that only the function closes over gets its gradient, whatever the arguments' library."""
     for backend in ("numpy", "jax", "tensorflow"):
         v = Variable(tensors(np.array(3.0), backend), requires_grad=True)
         xs = tensors(x3, backend)
@@ -306,7 +306,7 @@ def test_vectorized_map():
 
 
 @pytest.mark.parametrize("kind", [k for k in KINDS if k not in ("jax.jit", "tf.function")])
-def test_vectorized_map_of_a_function_that_looks_at_values(kind):
+def test_vectorized_map_of_a_value_dependent_function(kind):
     def f(xs):
         return ops.vectorized_map(lambda x: x * 2 if float(ops.convert_to_numpy(ops.sum(x))) > 0 else -x, xs)
 
@@ -321,7 +321,7 @@ def test_vectorized_map_of_a_function_that_looks_at_values(kind):
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 5, 8, 13])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_associative_scan_of_matrices(backend, count, reverse):
-    """Products of matrices do not commute, so the order is seen."""
+    """Products of matrices do not commute, so a wrong order would be noticed."""
     a = np.random.default_rng(count).normal(size=(2, count, 2, 2))
     got = ops.associative_scan(lambda x, y: ops.matmul(x, y), tensors(a, backend), reverse=reverse, axis=-3)
     wanted = np.zeros_like(a)
@@ -355,7 +355,7 @@ def test_lists_of_numbers_are_tensors():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_vectorize(kind):
-    """As numpy.vectorize: scalars, broadcasting, keywords, excluded arguments."""
+    """Covers numpy.vectorize's features: scalars, broadcasting, keywords, excluded arguments."""
 
     def f(x, y):
         plain = ops.vectorize(lambda a, b: ops.maximum(a, b) - a * b)(x, y)
@@ -384,7 +384,7 @@ def test_vectorize_signature():
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_vectorize_says_what_is_wrong(backend):
+def test_vectorize_errors(backend):
     x = tensors(rows, backend)
     with pytest.raises(ArgumentError, match="must be like"):
         ops.vectorize(lambda x: x, signature="n->n")
@@ -396,13 +396,13 @@ def test_vectorize_says_what_is_wrong(backend):
         ops.vectorize(lambda a, b: a + b)(x, x[:2])
 
 
-def test_text_states_stay_out():
+def test_text_states_are_refused():
     with pytest.raises(ArgumentTypeError, match="must be a number"):
         ops.scan(lambda c, x: (c, x), "state", np.zeros(2))
 
 
-def test_what_differs_in_jax_traces():
-    """A loop whose end only the running program knows has a reverse-mode derivative with a bound alone."""
+def test_traced_jax_loops_need_a_bound_for_reverse_mode():
+    """If only the running program knows the number of iterations, reverse mode needs an upper bound."""
     import jax
 
     def f(x, bound):
@@ -443,7 +443,7 @@ UNBOUNDED = {
 
 
 @pytest.mark.parametrize("name", UNBOUNDED)
-def test_reverse_mode_of_a_traced_loop_without_a_bound_says_what_to_use(name):
+def test_unbounded_traced_loop_error_names_alternatives(name):
     pytest.importorskip("jax")
     x = tensors(np.ones(2), "jax")
     with pytest.raises(GradientError, match="use `ops.fori_loop\\(\\)` between numbers, `ops.scan"):

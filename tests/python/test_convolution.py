@@ -1,4 +1,4 @@
-"""Convolution: the frameworks' own conventions, bounded memory, precision and bad input."""
+"""Convolution: the frameworks' conventions, bounded memory, precision and bad input."""
 
 import tracemalloc
 
@@ -15,7 +15,7 @@ random = np.random.default_rng(0)
 @pytest.mark.parametrize("size", [5, 6, 7])
 @pytest.mark.parametrize("window", [1, 2, 3, 5])
 @pytest.mark.parametrize("stride", [1, 2, 3])
-def test_same_is_tensorflows_same(size, window, stride, tf):
+def test_same_padding_matches_tensorflow(size, window, stride, tf):
     x, k = random.standard_normal((1, size, 2)), random.standard_normal((window, 2, 3))
     want = tf.nn.conv1d(x, k, stride, "SAME").numpy()
     np.testing.assert_allclose(ops.conv(x, k, stride, "same"), want)
@@ -24,7 +24,7 @@ def test_same_is_tensorflows_same(size, window, stride, tf):
 
 
 @pytest.mark.parametrize("extra", [None, 0, 1])
-def test_valid_transpose_is_torchs(extra, torch):
+def test_valid_transpose_matches_torch(extra, torch):
     x, k = random.standard_normal((2, 4, 3)), random.standard_normal((3, 2, 3))
     want = torch.nn.functional.conv_transpose1d(
         torch.tensor(x).transpose(1, 2), torch.tensor(k).permute(2, 1, 0), stride=2, output_padding=extra or 0
@@ -32,8 +32,8 @@ def test_valid_transpose_is_torchs(extra, torch):
     np.testing.assert_allclose(ops.conv_transpose(x, k, 2, output_padding=extra), want.transpose(1, 2).numpy())
 
 
-def test_patches_are_never_all_in_memory():
-    """The patches of this convolution and of its gradients take 170 MiB each."""
+def test_memory_is_bounded():
+    """Materialised patches of this convolution and of its gradients would take 170 MiB each."""
     x = Variable(random.standard_normal((1, 300, 300, 10)), requires_grad=True)
     k = Variable(random.standard_normal((5, 5, 10, 2)), requires_grad=True)
     for strides in (1, 2):
@@ -44,7 +44,7 @@ def test_patches_are_never_all_in_memory():
         assert peak < 64 * 2**20
 
 
-def test_contiguous_or_not():
+def test_non_contiguous_inputs():
     x = random.standard_normal((7, 2, 6, 4)).transpose(3, 0, 2, 1)[:, ::-1, ::2]
     k = random.standard_normal((2, 4, 3, 3)).T
     np.testing.assert_allclose(ops.conv(x, k[..., :2, :]), ops.conv(x.copy(), k[..., :2, :].copy()))
@@ -61,14 +61,14 @@ def test_precision(backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_convolution_without_a_batch(backend):
+def test_empty_batch(backend):
     x, k = tensors(np.ones((0, 4, 3)), backend), tensors(np.ones((2, 3, 5)), backend)
     assert tuple(ops.conv(x, k).shape) == (0, 3, 5)
     assert tuple(ops.conv_transpose(x, tensors(np.ones((2, 5, 3)), backend)).shape) == (0, 5, 5)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_lists_go_to_the_default_backend(backend):
+def test_lists_become_tensors_of_the_default_backend(backend):
     y = ops.conv([[[1.0], [2.0], [4.0]]], tensors(np.ones((2, 1, 1)), backend))
     assert backends.of(y).name == backend and numpy(y).tolist() == [[[3.0], [6.0]]]
 

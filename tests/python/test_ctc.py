@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: beside the frameworks', long, infeasible, traced, and with bad input."""
+"""Connectionist temporal classification against the frameworks: long, infeasible and traced problems, and bad input."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def problem(batch=3, steps=30, classes=6, labels=5):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_loss_is_torchs(dtype, torch):
+def test_loss_matches_torch(dtype, torch):
     given = problem()
     logs = torch.log_softmax(torch.tensor(given["output"]), -1).transpose(0, 1)
     rest = [torch.tensor(given[name]) for name in ("target", "output_length", "target_length")]
@@ -33,7 +33,7 @@ def test_loss_is_torchs(dtype, torch):
 @pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_too_few_steps(backend):
-    """Two equal labels need three steps. The loss is infinite, the gradient 0, the next sequence not touched."""
+    """Two equal labels need three steps: the loss is infinite, the gradient 0, and other sequences are unaffected."""
     given = problem(2, 3, 3, 2) | {"target": np.array([[1, 1], [1, 1]]), "target_length": np.array([2, 2])}
     given["output_length"] = np.array([2, 3])
     loss = numpy(ops.ctc_loss(**{k: tensors(v, backend) for k, v in given.items()}))
@@ -59,7 +59,9 @@ def test_empty_labels_have_probability_1(backend):
 
 
 def slow_beams(logs, width: int, mask: int) -> list:
-    """Beginnings and their two probabilities in a dictionary: of ending in the mask, and of ending in the label."""
+    """Reference beam search on a dictionary from prefix to its log probabilities of ending in the mask and in the
+    label.
+    """
     beginnings = {(): (0.0, -np.inf)}
     for log in logs:
         longer: dict = {}
@@ -90,8 +92,8 @@ def test_beams(width):
             np.testing.assert_allclose(scores[b], score)
 
 
-def test_beams_are_tensorflows(tf):
-    """Where no beginning is left out: it drops them within a step. Its mask is the last class."""
+def test_beams_match_tensorflow(tf):
+    """Holds if no prefix is dropped, since TensorFlow drops prefixes within a step. Its mask is the last class."""
     for seed in range(5):
         inputs = 2 * np.random.default_rng(seed).standard_normal((3, 6, 4)).astype("float32")
         lengths = np.array([6, 4, 1])

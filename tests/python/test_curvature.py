@@ -1,4 +1,4 @@
-"""Diagonals, traces and products of second derivatives, against the whole matrices."""
+"""Diagonals, traces and products of second derivatives, against full Hessians."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_structures(backend):
 
 @pytest.mark.short_cases(0, "jax")
 def test_random_probes(backend):
-    """Exact of a diagonal Hessian; of others within what the variance, the squares beside the diagonal, allows."""
+    """Exact for a diagonal Hessian; otherwise within the estimator's variance, the squared off-diagonal elements."""
     x = on(backend, X)
     np.testing.assert_allclose(
         numpy(functional.hessian_diagonal(lambda x: ops.sum(x**3), x, probes=1, seed=3)), 6 * X, rtol=1e-12
@@ -85,8 +85,8 @@ def test_products(backend):
     np.testing.assert_allclose(flat(functional.fisher_product(each, p, v)), by_each.T @ by_each @ flat_v, rtol=1e-9)
 
 
-def test_derivatives_by_an_arguments_name(backend):
-    """Of structures, wherever the call has the argument."""
+def test_derivatives_by_argument_name(backend):
+    """Works for structures, whether the call passes the argument by position or by name."""
     a, p = on(backend, 2.0), {"b": on(backend, [1.0, 3.0]), "c": on(backend, 0.5)}
 
     def g(a, p, scale=1.0):

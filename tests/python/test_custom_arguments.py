@@ -1,4 +1,4 @@
-"""``custom_gradient``: arguments given by name or left to their defaults, and what no gradient function may be."""
+"""``custom_gradient``: named and default arguments, and invalid gradient functions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ keywords = custom_gradient(lambda x, **rest: x * rest["k"], lambda x, upstream, 
 @ALL
 @pytest.mark.parametrize("f", [by_order, by_inputs, by_two, by_upstream, keyword, keywords])
 def test_arguments_by_name_in_any_order(backend, f):
-    """A gradient is its argument's, in the order of the function's arguments, not of the call's."""
+    """Gradients follow the order of the function's arguments, not of the call's."""
     x, k = (backends.by_name(backend).convert(v) for v in (A, B))
     np.testing.assert_allclose(gradops.grad(lambda x: ops.sum(f(x, k=k)))(x), B)
     np.testing.assert_allclose(gradops.grad(lambda x: ops.sum(f(k=k, x=x)))(x), B)
@@ -49,7 +49,7 @@ beside = [
 @ALL
 @pytest.mark.parametrize("f", beside, ids=["closure", "inputs", "names"])
 @pytest.mark.parametrize("k", CONSTANTS.values(), ids=CONSTANTS)
-def test_numpy_arrays_and_numbers_are_constants_beside_tensors(backend, f, k):
+def test_numpy_arrays_and_numbers_are_constants_next_to_tensors(backend, f, k):
     x = backends.by_name(backend).convert(A)
     np.testing.assert_allclose(gradops.grad(lambda x: ops.sum(f(x, k)))(x), A * 0 + k)
     np.testing.assert_allclose(gradops.grad(lambda x: ops.sum(f(x, k=k) * x))(x), 2 * A * k)
@@ -58,8 +58,8 @@ def test_numpy_arrays_and_numbers_are_constants_beside_tensors(backend, f, k):
 
 
 @ALL
-def test_a_constant_written_before_the_backward_pass(backend):
-    """By a variable over it: NumPy itself counts no writes."""
+def test_constant_written_before_the_backward_pass(backend):
+    """The write goes through a variable over the array: NumPy itself does not count writes."""
     x, k = backends.by_name(backend).convert(A), B.copy()
     x = x.requires_grad_() if backend == "torch" else Variable(x, requires_grad=True)
     y = ops.sum(beside[1](x, k))
@@ -80,21 +80,21 @@ def test_a_constant_written_before_the_backward_pass(backend):
         custom_gradient(lambda x, j=1.0, k=3.0: (x * k, lambda x, j, k, upstream: upstream * k)),
     ],
 )
-def test_arguments_left_to_their_defaults(backend, f):
+def test_default_arguments(backend, f):
     x = backends.by_name(backend).convert(A)
     np.testing.assert_allclose(gradops.grad(lambda x: ops.sum(f(x)))(x), [3.0, 3.0, 3.0])
 
 
 @ALL
 @pytest.mark.parametrize("value", ["text", None, object(), len], ids=["text", "None", "object", "function"])
-def test_a_value_that_is_no_tensor(backend, value):
+def test_non_tensor_return_value_is_refused(backend, value):
     f, x = custom_gradient(lambda x: (value, lambda upstream: upstream)), backends.by_name(backend).convert(A)
     with pytest.raises(GradopsError, match="`f` must return"):
         gradops.grad(lambda x: ops.sum(f(x)))(x)
 
 
 @ALL
-def test_a_gradient_function_of_a_wrong_signature(backend):
+def test_gradient_function_with_wrong_signature(backend):
     f = custom_gradient(lambda x: (x, lambda a, b, c: a))
     with pytest.raises(GradientError, match=r"must take the upstream gradient, alone or after the input; it takes 3"):
         gradops.grad(lambda x: ops.sum(f(x)))(backends.by_name(backend).convert(A))
@@ -125,7 +125,7 @@ DEFAULTS = {
 
 @ALL
 @pytest.mark.parametrize("form", DEFAULTS)
-def test_a_parameter_with_a_default_keeps_it(backend, form):
+def test_parameter_keeps_its_default(backend, form):
     f = custom_gradient(DEFAULTS[form])
     x, y = (backends.by_name(backend).convert(v) for v in (A, B))
 
@@ -138,18 +138,18 @@ def test_a_parameter_with_a_default_keeps_it(backend, form):
 
 
 @ALL
-def test_defaults_beside_the_inputs_of_the_two_function_form(backend):
+def test_defaults_next_to_the_inputs_of_the_two_function_form(backend):
     x, k = (backends.by_name(backend).convert(v) for v in (A, B))
     f = custom_gradient(lambda x: x * x, lambda x, upstream, scale=7.0: upstream * x * scale)
     np.testing.assert_allclose(gradops.grad(lambda x: ops.sum(f(x)))(x), 7 * A)
     shared = custom_gradient(lambda x, k=2.0: x * k, lambda x, upstream, k=3.0: (upstream * k * 10.0, None))
     np.testing.assert_allclose(gradops.grad(lambda x: ops.sum(shared(x, k)))(x), 10 * B)  # the argument of that name
     np.testing.assert_allclose(gradops.grad(lambda x: ops.sum(shared(x, k=k)))(x), 10 * B)
-    np.testing.assert_allclose(gradops.grad(lambda x: ops.sum(shared(x)))(x), [30.0] * 3)  # was not given
+    np.testing.assert_allclose(gradops.grad(lambda x: ops.sum(shared(x)))(x), [30.0] * 3)  # not passed
 
 
 @ALL
-def test_a_form_that_would_lose_an_input_is_refused(backend):
+def test_form_that_would_lose_an_input_is_refused(backend):
     x, k = (backends.by_name(backend).convert(v) for v in (A, B))
     for f in (
         custom_gradient(lambda x, k: (x * k, lambda x, upstream: upstream)),
@@ -165,7 +165,7 @@ def test_a_form_that_would_lose_an_input_is_refused(backend):
 
 @ALL
 @pytest.mark.parametrize("count", [1, 2])
-def test_a_forgotten_return_is_an_error(backend, count):
+def test_missing_return_is_an_error(backend, count):
     x = backends.by_name(backend).convert(A)
 
     def gradient(*upstream):
@@ -179,7 +179,7 @@ def test_a_forgotten_return_is_an_error(backend, count):
 
 
 @ALL
-def test_none_in_a_list_is_no_gradient(backend):
+def test_none_in_a_container_is_no_gradient(backend):
     x = backends.by_name(backend).convert(A)
     for none in ((None,), [None], {"x": None}):
         f = custom_gradient(lambda x, none=none: (x * x, lambda upstream: none))
@@ -189,7 +189,7 @@ def test_none_in_a_list_is_no_gradient(backend):
 
 
 @ALL
-def test_a_dict_of_the_structure_of_the_one_dict_argument(backend):
+def test_gradient_dict_with_the_structure_of_the_only_dict_argument(backend):
     w, x = (backends.by_name(backend).convert(v) for v in (A, B))
 
     def gradient(upstream):
@@ -205,7 +205,7 @@ def test_a_dict_of_the_structure_of_the_one_dict_argument(backend):
 
 
 @ALL
-def test_a_dict_by_argument_name_stays_one(backend):
+def test_gradient_dict_by_argument_name(backend):
     w, x = (backends.by_name(backend).convert(v) for v in (A, B))
     f = custom_gradient(lambda p, x: (p["w"] * x, lambda u: {"x": u * 2.0, "p": {"w": u * 7.0}}))
     p, g = gradops.grad(lambda p, x: ops.sum(f(p, x)), (0, 1))({"w": w}, x)
@@ -216,7 +216,7 @@ def test_a_dict_by_argument_name_stays_one(backend):
         gradops.grad(lambda x: ops.sum(wrong({"w": w}, x)))(x)
 
 
-def test_a_gradient_for_a_list_is_taken_apart_or_named():
+def test_gradient_for_a_list_is_unpacked_or_rejected():
     x = [Variable(np.array(v), requires_grad=True) for v in (1.0, 2.0)]
 
     def of(result):
@@ -243,8 +243,8 @@ STRUCTURES = {
 @ALL
 @pytest.mark.parametrize("structure", STRUCTURES)
 @pytest.mark.parametrize("of", [list, tuple])
-def test_a_flat_list_has_a_gradient_for_each_tensor_in_the_arguments(backend, structure, of):
-    """TensorFlow's contract of a `tf.custom_gradient` of nested arguments."""
+def test_flat_list_has_one_gradient_per_tensor(backend, structure, of):
+    """The contract of TensorFlow's `tf.custom_gradient` with nested arguments."""
     a, b, c = (backends.by_name(backend).convert(v) for v in (A, B, A))
     rows = []
 
@@ -263,7 +263,7 @@ def test_a_flat_list_has_a_gradient_for_each_tensor_in_the_arguments(backend, st
 
 
 @ALL
-def test_the_upstream_gradient_has_the_structure_of_a_value_that_is_a_dict_of_one(backend):
+def test_upstream_has_the_structure_of_a_single_entry_dict(backend):
     x = backends.by_name(backend).convert(A)
     rules = [
         lambda x, upstream: upstream["b"] * 5,

@@ -1,4 +1,4 @@
-"""custom_gradient on every backend, eager and compiled, to third order; every form, every bad input."""
+"""custom_gradient on every backend, eager and compiled, to third order; every form and every bad input."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def on(backend, value):
 
 
 def grads(f, *arguments):
-    """Gradients of ``sum(f)`` for all arguments, as NumPy arrays."""
+    """Return the gradients of ``sum(f)`` with respect to all arguments, as NumPy arrays."""
     found = gradops.grad(lambda *xs: ops.sum(f(*xs)), argnums=tuple(range(len(arguments))))(*arguments)
     return [np.asarray(g.data if isinstance(g, Variable) else g.detach() if hasattr(g, "detach") else g) for g in found]
 
@@ -39,7 +39,7 @@ def grads(f, *arguments):
 
 
 @ALL
-def test_to_third_order_through_what_the_gradient_closes_over(way):
+def test_closed_over_value_is_differentiated_to_third_order(way):
     @custom_gradient
     def f(x):
         e = ops.exp(x)
@@ -50,8 +50,8 @@ def test_to_third_order_through_what_the_gradient_closes_over(way):
 
 
 @ALL
-def test_the_rule_counts_in_every_order(way):
-    """In ``f(x)**3`` the next operation's derivative uses the value, and is itself differentiated by the rule."""
+def test_rule_applies_at_every_order(way):
+    """In ``f(x)**3`` the derivative of the power uses f's value, which is differentiated by the rule again."""
 
     @custom_gradient
     def f(x):
@@ -61,7 +61,7 @@ def test_the_rule_counts_in_every_order(way):
 
 
 @ALL
-def test_a_gradient_function_that_calls_its_own_function(way):
+def test_gradient_function_calls_its_own_function(way):
     @custom_gradient
     def f(x):
         return ops.exp(x), lambda upstream: 2.0 * upstream * f(x)
@@ -70,7 +70,7 @@ def test_a_gradient_function_that_calls_its_own_function(way):
     check(way, f, 2 * e, 4 * e, 8 * e)
 
 
-def test_jax_compiles_gradients_of_gradients_to_the_third():
+def test_jax_compiles_third_order_gradients():
     jax = pytest.importorskip("jax")
 
     @custom_gradient
@@ -108,7 +108,7 @@ def test_log1pexp(way):
 
 
 @ALL
-def test_structures_keywords_and_things_that_are_no_tensors(way):
+def test_structures_keywords_and_non_tensor_values(way):
     @custom_gradient
     def f(pair, name, *, power, table):
         assert (name, power) == ("square", 2)
@@ -192,8 +192,8 @@ def test_forms(backend, form):
 
 
 @EACH
-def test_a_callable_with_a_signature_of_its_own(backend):
-    """R's functions as Python sees them."""
+def test_callable_with_its_own_signature(backend):
+    """R functions look like this in Python."""
 
     class Callback:
         __signature__ = inspect.Signature(
@@ -235,7 +235,7 @@ def test_integer_inputs_and_numbers(backend):
     np.testing.assert_allclose(grads(lambda x: f(x, index, 4), on(backend, X))[0], [0, 4, 0])
 
 
-def test_without_tensors():
+def test_call_without_tensors():
     assert custom_gradient(lambda x: (x + 1, lambda upstream: upstream))(2) == 3
 
 
@@ -257,7 +257,7 @@ def test_complex(backend):
 
 
 @EACH
-def test_the_gradient_runs_once_a_pass_and_only_if_needed(backend):
+def test_gradient_function_runs_once_per_pass_and_only_if_needed(backend):
     calls = []
 
     def gradient(a, b):
@@ -274,7 +274,7 @@ def test_the_gradient_runs_once_a_pass_and_only_if_needed(backend):
     gradops.grad(lambda x: (lambda y: ops.sum(y[0] * y[1] + y[0]))(f(x)))(x)
     assert len(calls) == 1
     if backend == "jax" and versions.older("jax", "0.10"):
-        return  # it runs gradient functions for upstream gradients of 0, too
+        return  # it also runs gradient functions for zero upstream gradients
     calls.clear()
     gradops.grad(lambda x: ops.sum(x) + 0 * ops.sum(gradops.stop_gradient(f(x)[0])))(x)
     assert calls == []
@@ -285,8 +285,8 @@ def test_the_gradient_runs_once_a_pass_and_only_if_needed(backend):
 
 @EACH
 @pytest.mark.parametrize("where", ["function", "gradient function"])
-def test_decisions_by_values(backend, where):
-    """An eager derivative hands over arrays with values, as R's functions need them."""
+def test_value_dependent_decisions(backend, where):
+    """An eager derivative passes arrays with values, which R functions need."""
     if where == "gradient function" and backend == "jax":
         versions.needs("jax", "0.7", "what a gradient function computes has no value")
 
@@ -301,8 +301,8 @@ def test_decisions_by_values(backend, where):
 
 
 @EACH
-def test_closures_are_refused_or_right(backend):
-    """The closed-over tensor needs a gradient itself: said so, on every backend."""
+def test_closures_are_correct_or_refused(backend):
+    """The closed-over tensor needs a gradient itself: every backend reports it."""
     f = {"numpy": gradops.grad, "torch": gradops.grad, "tensorflow": gradops.grad, "jax": gradops.grad}[backend]
 
     def loss(w):
@@ -314,8 +314,8 @@ def test_closures_are_refused_or_right(backend):
 
 
 @EACH
-def test_a_closure_that_is_the_value_is_refused(backend):
-    """Its closure is a leaf that is returned as it is: no operation leads there."""
+def test_returning_a_closed_over_tensor_is_refused(backend):
+    """The closed-over leaf is returned unchanged, so no recorded operation leads to it."""
     with pytest.raises(GradientError, match="not an argument"):
         gradops.grad(lambda w: ops.sum(custom_gradient(lambda x: (w, lambda upstream: upstream))(on(backend, X))))(
             on(backend, X)
@@ -330,7 +330,7 @@ def test_a_closure_that_is_the_value_is_refused(backend):
         class Product(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x, w):
-                ctx.variable = x  # as the nodes of leaves have it
+                ctx.variable = x  # as graph nodes of leaves have it
                 return x * w
 
         for f in (Product.apply, torch.mul, lambda x, w: x + 2 * w, lambda x, w: 2 * x + w):
@@ -340,7 +340,7 @@ def test_a_closure_that_is_the_value_is_refused(backend):
 
 
 @EACH
-def test_closures_that_are_constants_are_fine(backend):
+def test_constant_closures_are_allowed(backend):
     w = backends.by_name(backend).convert(np.array([1.0, 2.0, 3.0]))
     f = custom_gradient(lambda x: (x * w, lambda upstream: upstream * w * 10.0))
     np.testing.assert_allclose(grads(f, on(backend, X))[0], [10, 20, 30])
@@ -359,7 +359,7 @@ def test_python_numbers_under_jax_grad():
 
 
 def test_inference_tensors():
-    """They have no counter of writes to ask for."""
+    """Inference tensors have no version counter."""
     torch = pytest.importorskip("torch")
     with torch.inference_mode():
         c = torch.tensor(3.0)
@@ -370,8 +370,8 @@ def test_inference_tensors():
 
 
 @pytest.mark.parametrize("recorded", [False, True])
-def test_a_closure_with_a_tangent_is_refused(recorded):
-    """With the argument recorded for a backward pass, and without."""
+def test_closure_with_a_tangent_is_refused(recorded):
+    """Holds whether or not the argument is recorded for a backward pass."""
     torch = pytest.importorskip("torch")
     from torch.autograd import forward_ad
 
@@ -383,8 +383,8 @@ def test_a_closure_with_a_tangent_is_refused(recorded):
             f(x)
 
 
-def test_upstream_gradients_and_gradients_that_are_jaxs_own():
-    """``jax.vjp`` passes numbers on as they are; an integer's gradient is an array of nothing."""
+def test_upstream_gradients_and_integer_gradients_of_jax():
+    """``jax.vjp`` passes Python numbers unconverted; the gradient of an integer is an empty float0 array."""
     import jax
 
     @custom_gradient
@@ -431,8 +431,8 @@ def test_closures_in_jax_programs():
 
 
 @pytest.mark.long
-def test_the_second_derivative_in_a_loop_of_jax():
-    """Where `jax.custom_gradient` and, in a loop, `jax.custom_jvp` lose the rule of the value in the first one."""
+def test_second_derivative_in_a_jax_loop():
+    """`jax.custom_gradient` and, in loops, `jax.custom_jvp` lose the value's rule in the first derivative."""
     import jax
     import jax.numpy as jnp
 
@@ -462,7 +462,7 @@ def test_the_second_derivative_in_a_loop_of_jax():
     def second(f):
         return jax.grad(lambda w: jax.grad(f)(w) ** 2)
 
-    def by_hand(w):  # the first derivative, by the rule of the spike, as a function of its own
+    def by_hand(w):  # the first derivative written out with the spike's rule
         v, z = jnp.zeros(()), jnp.zeros(())
         dv = dz = d2v = d2z = jnp.zeros(())
         first = derivative = 0.0
@@ -514,7 +514,7 @@ def test_closures_in_tensorflow():
     assert float(tape.gradient(y, x)) == 15.0
 
 
-def test_what_the_gradient_function_closes_over_is_differentiated():
+def test_gradient_function_closures_are_differentiated():
     import tensorflow as tf
     import torch
 
@@ -570,8 +570,8 @@ def test_torch_func():
 
 
 @pytest.mark.parametrize("wrapped", [gradops.jit, lambda f: custom_gradient(f, lambda upstream: upstream)])
-def test_what_asks_for_its_arguments(wrapped):
-    """As Keras' `Lambda` does, by a function of Python's that follows no `__wrapped__`."""
+def test_signature_introspection_of_a_wrapped_function(wrapped):
+    """Keras' `Lambda` uses `inspect.getfullargspec`, which does not follow `__wrapped__`."""
 
     def f(x, k=2.0):
         return x * k
@@ -599,7 +599,7 @@ def test_torch_compile():
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_torch_training(compiled):
-    """A module with a custom gradient learns: with an optimizer, under autocast, with a closed-over constant."""
+    """A module with a custom gradient trains: with an optimizer, under autocast, with a closed-over constant."""
     import torch
 
     @custom_gradient
@@ -641,7 +641,7 @@ def test_in_place_after_torch_custom_gradient():
     np.testing.assert_allclose(x.grad, [10, 15])
 
 
-def test_text_goes_through():
+def test_non_tensor_arguments_pass_through():
     f = custom_gradient(lambda x: (x * 2.0, lambda upstream: upstream * 5.0))
     x = Variable(X, requires_grad=True)
     with autodiff.no_grad():
@@ -665,7 +665,7 @@ def test_attributes_are_kept():
 
 
 @EACH
-def test_no_gradient_function(backend):
+def test_missing_gradient_function(backend):
     with pytest.raises(GradientError, match="pair of its value and a gradient function; got a") as caught:
         custom_gradient(lambda x: x * 2.0)(on(backend, X))
     assert caught.value.argument == "f"
@@ -697,13 +697,13 @@ def test_bad_gradients(backend, returned, error, message):
     f = custom_gradient(lambda x, y: (x * y, lambda upstream: returned(upstream)))
     with pytest.raises(error, match=message):
         grads(f, on(backend, X), on(backend, X))
-    np.testing.assert_allclose(grads(lambda x, y: x * y, on(backend, X), on(backend, X))[0], X)  # nothing is left
+    np.testing.assert_allclose(grads(lambda x, y: x * y, on(backend, X), on(backend, X))[0], X)  # no state is left
 
 
 @EACH
 @pytest.mark.parametrize("form", ["alone", "with inputs", "dict", "compiled", "rows"])
-def test_one_number_is_no_gradient_of_several(backend, form):
-    """Of plain arrays, whose sums are NumPy's numbers; a number of Python's stands for a constant gradient."""
+def test_scalar_gradient_for_an_array_is_refused(backend, form):
+    """Sums of plain arrays are NumPy scalars and count as mistakes; a Python number is a constant gradient."""
     x = backends.by_name(backend).convert(X)
     f = {
         "with inputs": custom_gradient(lambda x: x * x, lambda x, upstream: ops.sum(upstream * x)),
@@ -722,14 +722,14 @@ def autodiff_rows(f, x):
 
 
 @EACH
-def test_a_gradient_function_of_an_odd_signature(backend):
+def test_gradient_function_with_too_many_arguments(backend):
     f = custom_gradient(lambda x: (x * 1.0, lambda a, b, c, d: a))
     with pytest.raises(GradientError, match=r"takes 4 arguments \(a, b, c, d\)"):
         grads(f, on(backend, X))
 
 
 @EACH
-def test_an_error_in_a_callback_keeps_its_message(backend):
+def test_callback_errors_keep_their_message(backend):
     def fail(upstream):
         raise RuntimeError("the user's own message")
 
@@ -746,8 +746,8 @@ def test_tensors_of_two_frameworks():
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch"])
-def test_a_gradient_function_that_reads_what_was_written_since_is_refused(library):
-    """Its gradient would be that of other values; one that reads a copy, or nothing, is not refused."""
+def test_gradient_function_reading_an_overwritten_tensor_is_refused(library):
+    """The gradient would use the new values. Gradient functions that read a copy, or nothing, are allowed."""
 
     def leaf():
         x = backends.by_name(library).convert(np.array([1.0, 2.0]))

@@ -1,4 +1,4 @@
-"""Dependences of derivatives beside the inputs: the vector of a product, an equation's closures; dicts of inputs."""
+"""Derivatives with respect to more than the inputs: a product's vector, an equation's closures, dicts of parameters."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ PRODUCTS = {
 
 @ALL
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_the_derivative_by_the_vector(backend, name):
-    """A product is linear in its vector: the derivative by it is the Jacobian, or Hessian."""
+def test_derivative_with_respect_to_the_vector(backend, name):
+    """A product is linear in its vector: the derivative with respect to it is the Jacobian or Hessian."""
     product, f, matrix = PRODUCTS[name]
     x, v = on(backend, X, V)
     np.testing.assert_allclose(numbers(jacobian(lambda v: product(f, x, v)[1], v)), matrix, rtol=1e-10)
@@ -60,8 +60,8 @@ def test_the_derivative_by_the_vector(backend, name):
 @ALL
 @pytest.mark.parametrize("point", [X, 2.0], ids=["array", "number"])
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_a_constant_point_takes_the_library_of_the_vector(backend, name, point):
-    """The derivative by the vector was 0 on TensorFlow, and raised on PyTorch, JAX and in compiled functions."""
+def test_constant_point_is_converted_to_the_library_of_the_vector(backend, name, point):
+    """Otherwise the derivative with respect to the vector would be 0 on TensorFlow and an error on other libraries."""
     product, f, matrix = PRODUCTS[name]
     matrix = matrix if np.ndim(point) else np.float64(12)
     v = on(backend, V if np.ndim(point) else 1.5)
@@ -95,8 +95,8 @@ def test_backward_to_the_vector(name):
 @ALL
 @pytest.mark.parametrize("solve", [fixed_point, root])
 @pytest.mark.parametrize("with_theta", [False, True])
-def test_closures_of_an_equation(backend, solve, with_theta):
-    """``x = cos(x) w``, or ``x - cos(x) w = 0``."""
+def test_closures_of_an_equation_get_gradients(backend, solve, with_theta):
+    """The equation is ``x = cos(x) w``, or ``x - cos(x) w = 0``."""
     w, one = on(backend, 0.7, 1.0)
 
     def loss(w):
@@ -111,7 +111,7 @@ def test_closures_of_an_equation(backend, solve, with_theta):
     np.testing.assert_allclose(numbers(gradops.grad(loss)(w)), np.cos(x) / (1 + 0.7 * np.sin(x)), rtol=1e-8)
 
 
-def test_a_parameter_and_a_module_in_an_equation():
+def test_parameter_and_module_in_an_equation():
     import torch
 
     torch.manual_seed(0)
@@ -167,7 +167,7 @@ def test_dicts_of_parameters(backend):
 
 
 @ALL
-def test_a_vector_of_another_structure(backend):
+def test_vector_with_a_different_structure(backend):
     w, v = on(backend, X, V)
     with pytest.raises(ArgumentError, match="`v` must have the structure of `inputs`"):
         hvp(lambda p: ops.sum(p["w"] ** 2), {"w": w}, {"u": v})

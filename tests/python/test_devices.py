@@ -1,7 +1,7 @@
-"""Tensors of a device other than the CPU stay there: on PyTorch's `meta`, which has shapes and dtypes but no values.
+"""Tensors on a device other than the CPU stay there: on PyTorch's `meta`, which has shapes and dtypes but no values.
 
-What an op makes for itself, positions, windows, identities, must be on its arguments' device, forward and backward; a
-tensor of the CPU beside one of `meta` is PyTorch's error, as beside one of a GPU.
+What an op creates itself (positions, windows, identities) must be on its arguments' device, forward and backward. A CPU
+tensor next to a `meta` tensor is PyTorch's error, as it is next to a GPU tensor.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ VALUES = re.compile(
     "no data|nonzero|Tensor.item|values of `segment_ids`|inside a trace|one known number|"
     "meta device type tensor to numpy"
 )
-"""The refusal of an op that needs its arguments' values."""
+"""The error of an op that needs its arguments' values."""
 FEW = ("segment_prod", "unique-filled", "histogram-range", "logspace", "stft", "cholesky", "image.resize")
 
 
@@ -41,7 +41,7 @@ def total(tensors):
 
 
 def check(case, place=on_meta, device: str = "meta") -> list[str]:
-    """Where the results and gradients of a case are, to the second order, that are not where its arguments are."""
+    """Return the devices of a case's results and gradients, to second order, that differ from its arguments' device."""
     given = {k: place(v) for k, v in precision.example(case).items()}
     leaves = [x for k in case.gradients for x in (given[k] if isinstance(given[k], list) else [given[k]])]
     if not any(isinstance(x, torch.Tensor) for v in given.values() for x in (v if isinstance(v, list) else [v])):
@@ -65,17 +65,17 @@ def on_cpu(value):
 
 
 def beside_another_default(case) -> list[str]:
-    """The same of tensors of the CPU, where PyTorch makes its own on another device."""
+    """Return the misplaced results for CPU tensors while PyTorch's default device is another one."""
     try:
         check(case, on_cpu, "cpu")
-    except Exception:  # no second derivative, or none on PyTorch
+    except Exception:  # no second derivative, or no derivative on PyTorch
         return []
     with torch.device("meta"):
         return check(case, on_cpu, "cpu")
 
 
 def tried(case, check=check) -> str:
-    """The fault of a case: none where all went well or a value was needed."""
+    """Return the fault of a case: an empty string if it passes or needs values."""
     try:
         return ", ".join(check(case))
     except (RuntimeError, ValueError, TypeError) as error:
@@ -92,12 +92,12 @@ def test_some_ops_stay_on_their_device(name):
 
 
 @pytest.mark.parametrize("name", ("quantile-midpoint", "kaiser-numbers", *FEW))
-def test_some_ops_stay_beside_another_default_device(name):
+def test_some_ops_ignore_the_default_device(name):
     assert beside_another_default(next(c for c in CASES if name in (c.id, c.op))) == []
 
 
 @pytest.mark.long
-def test_every_op_stays_beside_another_default_device():
+def test_every_op_ignores_the_default_device():
     found = {case.id: wrong for case in CASES if (wrong := tried(case, beside_another_default))}
     assert not found
 
@@ -108,8 +108,8 @@ def test_every_op_stays_on_its_device():
     assert not found
 
 
-def test_a_gradient_function_stays_on_its_device():
-    """Also where it gives a number, or NumPy's array."""
+def test_gradient_function_results_stay_on_their_device():
+    """Holds for gradient functions that return a number or a NumPy array as well."""
     for gradient in (lambda upstream: upstream * 2, lambda upstream: 2.0, lambda upstream: np.ones(3)):
         x = torch.ones(3, device="meta", requires_grad=True)
         y = gradops.custom_gradient(lambda x, gradient=gradient: (ops.exp(x), gradient))(x)
@@ -126,7 +126,7 @@ def test_a_gradient_function_stays_on_its_device():
         assert y.device.type == x.grad.device.type == "meta"
 
 
-def test_tensors_of_two_devices_are_pytorchs_error():
+def test_mixing_two_devices_raises_pytorch_error():
     x, y = torch.ones(3), torch.ones(3, device="meta")
     for name in ("add", "where", "matmul", "concatenate", "logaddexp"):
         arguments = {"where": (x > 0, x, y), "concatenate": ([x, y],)}.get(name, (x, y))
@@ -134,8 +134,8 @@ def test_tensors_of_two_devices_are_pytorchs_error():
             getattr(ops, name)(*arguments)
 
 
-def test_the_random_numbers_of_other_devices_go_on(monkeypatch):
-    """`torch.manual_seed` would set those of every GPU."""
+def test_random_states_of_other_devices_are_preserved(monkeypatch):
+    """`torch.manual_seed` would reseed every GPU."""
     seeded = []
     monkeypatch.setattr(torch, "manual_seed", seeded.append)
     before = torch.get_rng_state()
@@ -146,8 +146,8 @@ def test_the_random_numbers_of_other_devices_go_on(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["cpu", "cuda"])
-def test_what_a_checkpoint_recomputes_is_not_cast_again(kind):
-    """A backward pass inside of ``autocast``: what the scope noted is what was computed."""
+def test_checkpoint_recomputation_is_not_cast_again(kind):
+    """In a backward pass under ``autocast``, the recorded operations already include the casts."""
     from gradops.backends.torch.checkpoint_plan import TorchPlan
 
     before = torch.is_autocast_enabled(kind)
@@ -160,8 +160,8 @@ def test_what_a_checkpoint_recomputes_is_not_cast_again(kind):
         torch.set_autocast_enabled(kind, before)
 
 
-def test_products_are_as_precise_as_the_user_says():
-    """TF32 and its like are settings of PyTorch's and JAX's: gradops has none of its own, and changes none."""
+def test_matmul_precision_settings_are_respected():
+    """TF32 and similar modes are settings of PyTorch and JAX: gradops has none of its own and changes none."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high")
     try:
@@ -219,12 +219,12 @@ def run_on_another_device(every: bool):
 
 
 @pytest.mark.long
-def test_what_is_like_a_jax_array_is_sharded_like_it():
+def test_arrays_like_a_sharded_jax_array_are_sharded():
     pytest.importorskip("jax")
     run_on_another_device(every=False)
 
 
 @pytest.mark.long
-def test_every_op_on_another_device_of_jax():
+def test_every_op_on_a_second_jax_device():
     pytest.importorskip("jax")
     run_on_another_device(every=True)

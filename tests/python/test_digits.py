@@ -1,4 +1,4 @@
-"""Digits of functions that SciPy's own kernels lose, by the references that docs/digits.md is made with."""
+"""Accuracy where SciPy's kernels lose digits, against the references used for docs/digits.md."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ AT_AIM = (
 
 @pytest.mark.parametrize("name", AT_AIM)
 @pytest.mark.filterwarnings("ignore")
-def test_values_and_slopes_have_their_digits(name, monkeypatch):
-    """Ten times the aim: a number may be another in its last digits on another machine."""
+def test_values_and_slopes_reach_their_digits(name, monkeypatch):
+    """The tolerance is ten times the aim, since last digits differ between machines."""
     monkeypatch.setattr(digits, "BACKENDS", ("numpy",))
     with np.errstate(all="ignore"):
         row = digits.special_row(name, 10)
@@ -40,8 +40,8 @@ def test_values_and_slopes_have_their_digits(name, monkeypatch):
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
-def test_scipys_kernels_are_mended():
-    """Large shapes far in the tail, whole shapes, the neighbourhood of the median."""
+def test_corrected_scipy_kernels():
+    """Large shapes far in the tail, integer shapes, and the neighbourhood of the median."""
     for own, reference, point in (
         (special.gammainc, exact.lower_gamma, (1e8, 9.9944e7)),
         (special.gammaincc, exact.upper_gamma, (2e6, 2.01e6)),
@@ -59,7 +59,7 @@ def test_scipys_kernels_are_mended():
 
 
 def _normal_above_chi(df, nc, t):
-    """The noncentral t distribution function as a mean over the chi distribution of so many degrees of freedom."""
+    """Return the noncentral t distribution function as a mean over the chi distribution."""
 
     def part(s):
         return mpmath.exp(df * mpmath.log(s) - df * (s * s - 1) / 2) / s * mpmath.ncdf(t * s - nc)
@@ -75,13 +75,13 @@ def _slope(function, at):
 
 
 def _extreme_slope(q, c):
-    """The derivative of ``(1 - (-log(q))**c) / c``."""
+    """Return the derivative of ``(1 - (-log(q))**c) / c``."""
     with mpmath.workdps(60):
         return float((-mpmath.log(q)) ** (mpmath.mpf(c) - 1) / q)
 
 
-def test_slopes_where_values_are_at_their_ends():
-    """Of quantiles nearer to an end than numbers are, of densities that are no number, of what adds up to 1."""
+def test_slopes_where_values_saturate():
+    """Quantiles that round to an end point, densities that overflow or underflow, and sums that round to 1."""
     with mpmath.workdps(60):
         want = float(mpmath.diff(lambda a: -mpmath.zeta(a, 500_001) / mpmath.zeta(a), 5.5))
         by_order = float(mpmath.diff(lambda v: mpmath.besseli(v, 30), 0))
@@ -99,7 +99,7 @@ def test_slopes_where_values_are_at_their_ends():
     np.testing.assert_allclose(_slope(lambda q: stats.truncnorm.isf(q, 30.0, 40.0), 1e-300), -1 / density, 1e-11)
     assert _slope(lambda a: stats.truncnorm.ppf(1e-300, a, -30.0), -40.0) == 1
 
-    def by_distance(df):  # t**-df times a constant, which is all of the tail there
+    def by_distance(df):  # t**-df times a constant dominates the tail there
         constant = mpmath.gamma((df + 1) / 2) / mpmath.sqrt(mpmath.pi) / mpmath.gamma(df / 2) * df ** (df / 2 - 1)
         return -((constant / mpmath.mpf(1e-300)) ** (1 / df))
 
@@ -110,7 +110,7 @@ def test_slopes_where_values_are_at_their_ends():
 
 
 @pytest.mark.repository
-def test_each_reference_and_each_family_is_on_the_page():
+def test_page_lists_every_reference_and_family():
     text = digits.PAGE.read_text()
     known = [*exact.SPECIAL, *exact.CONTINUOUS, *exact.COUNTS]
     assert sorted(re.findall(r"^\| `(\w+)` \|", text, re.M)) == sorted(known)
@@ -119,8 +119,8 @@ def test_each_reference_and_each_family_is_on_the_page():
 
 
 @pytest.mark.parametrize("p", [1e-9, 0.5, 1 - 1e-9])
-def test_quantiles_of_large_shapes_are_those_of_the_other_tail(p):
-    """Also near 1, where SciPy's lose digits."""
+def test_quantiles_of_large_shapes_match_the_other_tail(p):
+    """Covers probabilities near 1, where SciPy's quantiles lose digits."""
     a = np.array([1e5, 1e6, 1e8])
     np.testing.assert_allclose(special.gammaincinv(a, p), special.gammainccinv(a, 1 - p), 1e-10)
     np.testing.assert_allclose(special.gammaincc(a, special.gammainccinv(a, p)), p, 1e-8)

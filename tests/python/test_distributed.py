@@ -1,4 +1,4 @@
-"""The guide docs/distributed.md: each of its scripts, on several processes or devices, ends where it ends on one."""
+"""The guide docs/distributed.md: each script gives the same result on several processes or devices as on one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not SCRIPTS.exists(), reason="the examples are n
 TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 EIGHT = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
 KERAS = {"KERAS_BACKEND": "jax"}
-WAYS = {  # the libraries, the script with its arguments on one, how it runs on several, and in which environment
+WAYS = {  # the libraries, the script with its arguments on one process, the command for several, and its environment
     "ddp": ("torch", ["ddp.py"], [*TORCHRUN, "ddp.py"], {}),
     "fsdp": ("torch", ["ddp.py"], [*TORCHRUN, "ddp.py", "--sharded"], {}),
     "jit": ("jax", ["jax_mesh.py"], ["jax_mesh.py"], EIGHT),
@@ -53,15 +53,15 @@ def test_several_are_as_one(way):
 
 
 def blocks() -> list[tuple[str, str]]:
-    """The guide's code, and the script that each of them is from."""
+    """Return the guide's code blocks with the scripts they come from."""
     return re.findall(r"<!-- ([\w.]+) -->\n```(?:python|r)\n(.*?)```", GUIDE.read_text(), flags=re.S)
 
 
-def test_the_guide_shows_what_is_run():
+def test_guide_shows_the_scripts_that_run():
     shown = {script for script, _ in blocks()}
     assert shown == {path.name for path in SCRIPTS.iterdir() if path.suffix in (".py", ".R")}
     code = re.findall(r"```(?:python|r)\n(.*?)```", GUIDE.read_text(), flags=re.S)
-    assert len(blocks()) == len([block for block in code if "#> " not in block])  # those with a result run as they are
+    assert len(blocks()) == len([block for block in code if "#> " not in block])  # blocks with output run unchanged
     assert {way[1][0] for way in WAYS.values()} == {name for name in shown if name.endswith(".py")}
     for script, code in blocks():
         for part in code.split("...\n"):

@@ -1,4 +1,4 @@
-"""Docstrings of what is public: an example that runs, with a derivative, and where else to look."""
+"""Docstrings of public functions: a runnable example with a derivative, and references to related functions."""
 
 import ast
 import doctest
@@ -23,13 +23,13 @@ pytestmark = pytest.mark.documents
 OPS = """abs associative_scan categorical_crossentropy cholesky clip concatenate cond conv custom_gradient diagonal
 einsum exp fori_loop log_softmax logsumexp map matmul max mean norm relu scan segment_sum sigmoid softmax softplus
 solve stack stop_gradient sum switch take top_k vectorized_map where while_loop""".split()
-"""The ops that are asked for most."""
+"""The most used ops."""
 
 DERIVATIVE = re.compile(r"pushforward\(|grad\(|gradient\(|jacobian\(|hessian\(|[jvh]v?h?p\(|\.backward\b|gradcheck\(")
 
 
 def public_functions() -> dict[str, object]:
-    """The functions outside of ``gradops.ops`` that users call, by name; errors are raised, not called."""
+    """Return the public functions outside ``gradops.ops`` by name, without error classes."""
     found: dict[str, object] = {"autodiff.profiler.profile": gradops.autodiff.profiler.profile}
     modules = [gradops]
     for module in modules:
@@ -38,14 +38,14 @@ def public_functions() -> dict[str, object]:
             if isinstance(value, types.ModuleType):
                 if hasattr(value, "__all__") and value is not ops and value not in modules:
                     modules.append(value)
-            elif callable(value) and not hasattr(value, "__metadata__"):  # an annotation
+            elif callable(value) and not hasattr(value, "__metadata__"):  # `__metadata__` marks an annotation
                 path = f"{module.__name__}.{name}".removeprefix("gradops.")
                 found[path] = value
     return {path: value for path, value in found.items() if not _is_error(value)}
 
 
 def scipys() -> dict[str, object]:
-    """Functions, classes and methods of ``gradops.scipy``, and its modules."""
+    """Return functions, classes and methods of ``gradops.scipy``, and its modules."""
     found: dict[str, object] = {}
     for module in modules():
         home = importlib.import_module(f"gradops.scipy.{module}")
@@ -83,12 +83,12 @@ DOCUMENTED = (
 
 
 def parts(path: str) -> list:
-    """The text and the examples of a docstring, in order."""
+    """Return the text and the examples of a docstring, in order."""
     return doctest.DocTestParser().parse(inspect.getdoc(DOCUMENTED[path]), path)
 
 
 def runnable(path: str) -> list[doctest.Example]:
-    """The examples, without those for which a paragraph before them names a library that is not here."""
+    """Return the examples, without those whose preceding paragraph names a missing library."""
     found, here = [], True
     for part in parts(path):
         if isinstance(part, doctest.Example):
@@ -114,7 +114,7 @@ SECTIONS = ["Args", "Attributes", "Returns", "Raises", "Gradient", "Examples", "
 
 
 def described(values: dict) -> dict[str, object]:
-    """Functions, modules and classes, with the methods of classes and of distributions."""
+    """Return functions, modules and classes, with the methods of classes and distributions."""
     found = dict(values)
     for path, value in values.items():
         if not inspect.isfunction(value) and not inspect.ismodule(value):
@@ -123,7 +123,7 @@ def described(values: dict) -> dict[str, object]:
     return found
 
 
-def test_sections_stand_in_order():
+def test_sections_are_in_order():
     for name, value in described(SCIPY).items():
         lines = inspect.cleandoc(value.__doc__ or "").splitlines()
         starts = [i for i, line in enumerate(lines) if re.fullmatch(r"[A-Z][A-Za-z ]+:", line)]
@@ -136,21 +136,21 @@ def test_sections_stand_in_order():
 
 
 @pytest.mark.parametrize("path", DOCUMENTED)
-def test_the_examples_give_what_they_say(path):
+def test_examples_give_the_printed_output(path):
     test = doctest.DocTest(runnable(path), {"__name__": "__main__"}, path, None, None, None)
     report: list[str] = []
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     assert runner.run(test, out=report.append).failed == 0, "".join(report)
 
 
-def test_every_public_function_and_the_ops_that_are_asked_for_most_have_examples():
+def test_public_functions_and_common_ops_have_examples():
     needed = [*FUNCTIONS, *(f"ops.{name}" for name in OPS)]
     assert len(FUNCTIONS) > 50
     assert not [path for path in needed if ">>>" not in (DOCUMENTED.get(path).__doc__ or "")]
     assert not [path for path in DOCUMENTED if "\nSee Also:\n" not in inspect.getdoc(DOCUMENTED[path])]
 
 
-def test_scipys_modules_have_examples_and_their_functions_say_what_they_return_and_the_gradient():
+def test_scipy_modules_have_examples_and_functions_document_returns_and_gradients():
     homes = [f"scipy.{module}" for module in modules()]
     assert not [path for path in homes if path not in DOCUMENTED]
     docs = {path: inspect.getdoc(SCIPY[path]) or "" for path in SCIPY if path not in homes}
@@ -158,7 +158,7 @@ def test_scipys_modules_have_examples_and_their_functions_say_what_they_return_a
         assert not [path for path in docs if needed not in docs[path]]
 
 
-def test_every_op_says_what_it_returns_and_whether_it_has_a_gradient():
+def test_every_op_documents_returns_and_gradient():
     found = {f"{module.__name__}.{name}": getattr(module, name) for module in (ops, ops.image) for name in dir(module)}
     docs = {name: inspect.getdoc(op) or "" for name, op in found.items() if isinstance(op, types.FunctionType)}
     assert len(docs) > 300
@@ -169,8 +169,8 @@ def test_every_op_says_what_it_returns_and_whether_it_has_a_gradient():
     assert not [name for name in docs if opening.match(docs[name])]
 
 
-def test_public_functions_say_what_they_take_and_give_and_their_gradient():
-    """Those of the top level, of `functional` and of `autodiff`, but for what makes no derivative."""
+def test_public_functions_document_arguments_returns_and_gradient():
+    """Covers the top level, `functional` and `autodiff`, except functions without a derivative."""
     without_one = ("checkpoint_policy", "set_requires_gradient", "autodiff.is_", "autodiff.once_", "autodiff.gradgrad")
     drawn = ("autodiff.draw", "autodiff.to_dot", "autodiff.get_gradient_edge", "autodiff.backward")
     looked = 0
@@ -190,7 +190,7 @@ def body_of(module: str) -> list[ast.stmt]:
 
 
 def raised(function) -> set[str]:
-    """The errors that a function's own lines raise by name."""
+    """Return the errors that a function's own lines raise by name."""
     body = body_of(function.__module__)
     for name in function.__qualname__.split("."):
         found = [node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name]
@@ -208,7 +208,7 @@ def raised(function) -> set[str]:
     return vars(gradops.errors).keys() & set(lines(body))
 
 
-def test_the_errors_that_a_function_raises_are_in_its_docstring():
+def test_docstrings_list_the_errors_raised():
     found = {f"{module.__name__}.{name}": getattr(module, name) for module in (ops, ops.image) for name in dir(module)}
     functions = {path: value for path, value in (FUNCTIONS | SCIPY | found).items() if inspect.isfunction(value)}
     said = {path: inspect.getdoc(value).partition("\nRaises:\n")[2] for path, value in functions.items()}
@@ -221,7 +221,7 @@ FORMULA = re.compile(r"(``[^`]+``|-?\d+)(?: and (``[^`]+``|-?\d+))?(?=[.;,:](?!\
 
 
 def formulas() -> dict[str, list[str]]:
-    """The gradients of elementwise ops that are formulas, one for each tensor, by the op's name."""
+    """Return the gradients of elementwise ops that are formulas, one per tensor, by op name."""
     found = {}
     for name in dir(ops):
         op = getattr(getattr(ops, name), "op", None)
@@ -242,7 +242,7 @@ def test_many_gradients_are_formulas():
 
 
 @pytest.mark.parametrize("name", FORMULAS)
-def test_the_gradient_of_an_op_is_the_formula_of_its_docstring(name):
+def test_op_gradient_equals_the_docstring_formula(name):
     op = getattr(ops, name)
     defaults = {p.name: p.default for p in op.op.signature.parameters.values() if p.default is not p.empty}
     words = {**vars(ops), "pi": math.pi, "i1": ops.special.i1, **defaults}
@@ -252,7 +252,7 @@ def test_the_gradient_of_an_op_is_the_formula_of_its_docstring(name):
         with np.errstate(invalid="ignore"):
             words["y"] = y = op(*at.values())
         if not np.isfinite(y):
-            continue  # outside of the domain
+            continue  # outside the domain
         found = gradops.grad(op, argnums=tuple(range(len(tensors))))(*at.values())
         said = [eval(formula, words | at) for formula in FORMULAS[name]]
         np.testing.assert_allclose(np.array(found, dtype=float), np.array(said, dtype=float), rtol=1e-9, atol=1e-12)
@@ -276,7 +276,7 @@ def test_examples_show_a_derivative():
             )
 
 
-def test_what_stands_under_see_also_is_there():
+def test_see_also_entries_exist():
     lost = []
     for path, function in DOCUMENTED.items():
         text = inspect.getdoc(function).partition("\nSee Also:\n")[2]

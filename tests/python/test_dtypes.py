@@ -1,4 +1,4 @@
-"""The dtype rule as a table: what two dtypes, or a dtype and a Python number, give on every backend."""
+"""The dtype rule as a table: the result of two dtypes, or of a dtype and a Python number, on every backend."""
 
 import itertools
 
@@ -60,7 +60,7 @@ def tensor(backend, name, shape=(2,)):
 
 
 def known(backend, op="add"):
-    """The dtypes of a backend: all, but for NumPy's missing bfloat16, and what an old PyTorch cannot choose from."""
+    """Return the dtypes of a backend, without NumPy's missing bfloat16 and dtypes an old PyTorch's `where` lacks."""
     lacking = {"bf"} if backend == "numpy" else set()
     if (backend, op) == ("torch", "where"):
         import torch
@@ -86,8 +86,8 @@ def test_rule_is_symmetric_and_associative():
 
 @everywhere
 @pytest.mark.parametrize("op", ["where", "add"])
-def test_pairs(backend, op):
-    """Every pair of dtypes."""
+def test_pairs_of_dtypes(backend, op):
+    """Covers every pair of dtypes."""
     here = known(backend, op)
     function = (lambda a, b: ops.where(here["b"], a, b)) if op == "where" else getattr(ops, op)
     wrong = {}
@@ -115,7 +115,7 @@ def test_numbers(backend, op):
 
 
 @everywhere
-def test_numbers_meet_floatx(backend):
+def test_number_and_integer_tensor_give_floatx(backend):
     config.set_floatx("float32")
     with config.backend_scope(backend):
         here = known(backend)
@@ -133,7 +133,7 @@ def test_numbers_meet_floatx(backend):
     "op", ["exp", "sqrt", "sin", "mean", "std", "deg2rad", "erfc", "median", "logsumexp", "sigmoid"]
 )
 def test_floating_results(backend, op):
-    """Floats stay what they are; integers and bools give floatx."""
+    """Floats keep their dtype; integers and bools give floatx."""
     function = getattr(ops, op)
     for short, x in known(backend).items():
         if short not in ("f2", "bf", "c8", "c16"):
@@ -143,7 +143,7 @@ def test_floating_results(backend, op):
 @pytest.mark.short_cases(1, "jax")
 @everywhere
 @pytest.mark.parametrize("op", ["sum", "prod", "cumsum", "cumprod"])
-def test_whole_numbers_add_up_in_64_bits(backend, op):
+def test_integer_sums_use_64_bits(backend, op):
     function = getattr(ops, op)
     for short, x in known(backend).items():
         if SHORT[short] in ("bool", *WHOLE):
@@ -155,7 +155,7 @@ def test_whole_numbers_add_up_in_64_bits(backend, op):
 @pytest.mark.short_cases(3, "jax")
 @everywhere
 @pytest.mark.parametrize("op", ["max", "min", "sort", "negative", "abs", "square", "sign", "floor", "flip", "copy"])
-def test_dtype_stays(backend, op):
+def test_dtype_is_preserved(backend, op):
     function = getattr(ops, op)
     for short, x in known(backend).items():
         if short in ("b", "c8", "c16", "f2", "bf") or backend == "torch" and short in ("u2", "u4", "u8"):
@@ -165,7 +165,7 @@ def test_dtype_stays(backend, op):
 
 
 def test_wide_unsigned_integers_on_pytorch():
-    """PyTorch holds and adds them, but lacks most else: an error says so (a row of docs/differences.md)."""
+    """PyTorch stores and adds them but lacks most other kernels: the error says so (stated in docs/differences.md)."""
     for name in ("uint16", "uint32", "uint64"):
         with pytest.raises(ArgumentError, match="`max`: .*not implemented"):
             ops.max(tensor("torch", name))
@@ -196,8 +196,8 @@ def test_every_dtype_casts_to_every_other(backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_numbers_that_a_dtype_does_not_hold(backend):
-    """PyTorch and TensorFlow wrapped them round: 1 and 200 in int8 were -55."""
+def test_numbers_out_of_range_of_a_dtype(backend):
+    """PyTorch and TensorFlow would wrap around: 1 + 200 in int8 would be -55."""
     with config.backend_scope(backend):
         for name, number in (("int8", 200), ("uint8", -1), ("int32", 10**30), ("int16", 2**15)):
             x = ops.cast(ops.array([1, 2]), name)
@@ -236,15 +236,15 @@ BEYOND = {
     "name, backend",
     [(name, b) for name in BEYOND for b in BACKENDS if b != "torch" or name not in ("set_item", "add")],
 )
-def test_written_numbers_are_not_wrapped_round(name, backend):
-    """All backends made -56 of 200 in int8; TensorFlow and JAX took no notice of such an `initial`."""
+def test_written_numbers_do_not_wrap_around(name, backend):
+    """Unchecked, backends would wrap 200 to -56 in int8, and TensorFlow and JAX would ignore such an `initial`."""
     with config.backend_scope(backend):
         x = ops.cast(ops.array([1, 2]), "int8")
         with pytest.raises(ArgumentError, match=f"`{name.split()[0]}`"):
             BEYOND[name](x)
         assert ops.dtype(ops.max(x, initial=100)) == "int8" and int(ops.max(x, initial=100)) == 100
         assert ops.dtype(ops.arange(0, 128, dtype="int8")) == "int8"
-        held = ops.cast(ops.array([200, 300]), "int8")  # a cast takes what is left
+        held = ops.cast(ops.array([200, 300]), "int8")  # a cast wraps around
         np.testing.assert_array_equal(backends.by_name(backend).to_numpy(held), [-56, 44])
 
 
@@ -261,7 +261,7 @@ def test_floats_beyond_an_integer_dtype(backend):
 
 @everywhere
 def test_products_in_a_small_dtype(backend):
-    """PyTorch's were of int64."""
+    """PyTorch's own product would be int64."""
     for short, x in known(backend).items():
         assert ops.dtype(ops.prod(x, dtype=SHORT[short])) == SHORT[short]
 

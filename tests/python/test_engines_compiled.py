@@ -1,4 +1,4 @@
-"""Every op inside the libraries' own compilers, as tools/compiled.csv and docs/ops.md say it is."""
+"""Every op in the libraries' own compilers behaves as tools/compiled.csv and docs/ops.md say."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def check(op: str, compiler: str):
 
 @pytest.mark.parametrize("compiler", CHEAP)
 @pytest.mark.parametrize("op", SAMPLE)
-def test_a_sample(op, compiler):
+def test_a_sample_of_ops(op, compiler):
     check(op, compiler)
 
 
@@ -34,19 +34,19 @@ def test_every_op(op, compiler):
 
 @pytest.mark.long
 @pytest.mark.parametrize("op", CHOSEN)
-def test_every_op_in_the_code_that_torch_writes(op):
+def test_every_op_in_torch_generated_code(op):
     pytest.importorskip("torch")
     assert compilers.cell(CHOSEN[op], compilers.CODE) == compilers.recorded()[op]["torch.compile"]
 
 
-def test_the_record_is_of_every_op_and_says_why():
+def test_record_covers_every_op_with_reasons():
     rows = compilers.recorded()
     assert set(rows) == {case.op for case in CASES}
     assert {op for op, row in rows.items() if set(row.values()) != {"yes"}} == set(compilers.REASONS)
 
 
 def test_torch_compiles_once():
-    """Whatever else the ops are used for meanwhile: what PyTorch's compiled code checks at each call is of the call."""
+    """Other uses of the ops do not invalidate PyTorch's guards, which depend on the call alone."""
     torch = pytest.importorskip("torch")
     graphs = []
 

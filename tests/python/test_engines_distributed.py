@@ -1,4 +1,4 @@
-"""Flows on several processes and devices: after ten steps the parameters of one process on all of the data."""
+"""Flows on several processes and devices: ten steps give the parameters that one process gets on all the data."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(*command: str, **environment: str) -> str:
     ],
 )
 def test_torch(how, tmp_path):
-    """DistributedDataParallel and FSDP2, two processes by gloo."""
+    """DistributedDataParallel and FSDP2, on two gloo processes."""
     torch = pytest.importorskip("torch")
     if not torch.distributed.is_available():
         pytest.skip("PyTorch without distributed")
@@ -108,7 +108,7 @@ for flow in sys.argv[1:]:
 
 @pytest.mark.engine("JAX: meshes, by shardings and `shard_map`", flows=surrogates.FLOWS)
 def test_jax_meshes():
-    """Eight devices, by the shardings of `jit` and by `shard_map`."""
+    """Eight devices, with the shardings of `jit` and with `shard_map`."""
     pytest.importorskip("jax")
     out = run("-c", MESH, *surrogates.FLOWS, XLA_FLAGS="--xla_force_host_platform_device_count=8", JAX_PLATFORMS="cpu")
     assert out.split("\n")[:-1] == list(surrogates.FLOWS)
@@ -182,7 +182,7 @@ IN_GRAPHS = {"checkpoint scope": "TensorFlow's graphs hold no scope; `checkpoint
 
 @pytest.mark.engine("TensorFlow: `MirroredStrategy`", flows=surrogates.FLOWS, refused=IN_GRAPHS)
 def test_mirrored_strategy():
-    """Two devices of TensorFlow's. A checkpoint scope is no part of its graphs: an error that says so."""
+    """Two TensorFlow devices. Checkpoint scopes cannot be part of its graphs: the error says so."""
     pytest.importorskip("tensorflow")
     assert run("-c", MIRRORED, *surrogates.FLOWS).split("\n")[:-1] == list(surrogates.FLOWS)
 
@@ -234,7 +234,7 @@ for flow in sys.argv[1:]:
 
 @pytest.mark.engine("Keras' distribution API, on JAX", flows=surrogates.FLOWS)
 def test_keras_distribution():
-    """Eight devices: the batch in pieces, and the batch and a layer's columns in pieces."""
+    """Eight devices: the batch sharded, then the batch and a layer's columns sharded."""
     pytest.importorskip("keras")
     pytest.importorskip("jax")
     eight = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu", "KERAS_BACKEND": "jax"}
@@ -278,6 +278,6 @@ for name, (f, twin) in functions.items():
 
 
 def test_tensorflow_devices():
-    """On a second device of TensorFlow's the values and the gradients are there, and the numbers of the first."""
+    """On a second TensorFlow device, values and gradients stay there and equal the first device's."""
     pytest.importorskip("tensorflow")
     run("-c", PLACED)

@@ -1,6 +1,6 @@
-"""Models with gradops' flows as ONNX files: their values, and an error where a rule would be lost.
+"""Models with gradops flows as ONNX files: correct values, and an error where a gradient rule would be lost.
 
-`torch.export`, `jax.export` and `tf.saved_model` are ways of test_transformations.
+`torch.export`, `jax.export` and `tf.saved_model` are covered by test_transformations.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def test_values(flow):
 
 
 @pytest.mark.parametrize("flow", ["custom", "straight-through", "reversal"])
-def test_a_rule_is_not_lost(flow):
-    """A model whose parameters require gradients is refused: a file of values has no rules."""
+def test_losing_a_rule_is_an_error(flow):
+    """A model whose parameters require gradients is refused: an ONNX file holds values but no gradient rules."""
     with pytest.raises(Exception, match="torch.export keeps values and no custom or scaled gradients"):
         exported(Model(FLOWS[flow]))

@@ -1,4 +1,4 @@
-"""Flows in JAX's models: Flax (NNX and Linen), Equinox, and the optimizers of Optax."""
+"""Flows in JAX models: Flax (NNX and Linen), Equinox, and Optax's optimizers."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def test_nnx(flow):
 
 
 @each_flow
-def test_a_parameter_of_nnx_is_its_array(flow):
-    """An op, or a flow, of an ``nnx.Param`` itself."""
+def test_nnx_parameter_acts_as_its_array(flow):
+    """Ops and flows accept an ``nnx.Param`` directly."""
     nnx = pytest.importorskip("flax.nnx", reason="needs `tools/setup --engines`")
 
     class Model(nnx.Module):
@@ -147,7 +147,7 @@ def test_equinox(flow):
     assert_same(jax.tree.leaves(mine), jax.tree.leaves(other))
 
 
-def test_gradients_of_each_sample_with_a_loss_of_ops():
+def test_per_sample_gradients_with_a_loss_of_ops():
     labels = rng.integers(0, 2, 16)
 
     def loss(weight, x, label):

@@ -1,4 +1,4 @@
-"""Flows in Keras's layers, trained by ``fit`` on each backend of Keras's, each in a process of its own."""
+"""Flows in Keras layers, trained by ``fit`` on each Keras backend in a separate process."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def run(backend: str, *flows: str) -> list[str]:
 @pytest.mark.parametrize(
     "backend", ["torch", *(pytest.param(b, marks=pytest.mark.long) for b in ("tensorflow", "jax"))]
 )
-def test_models_with_registered_functions_are_saved_and_cloned(backend, tmp_path):
+def test_models_with_registered_functions_can_be_saved_and_cloned(backend, tmp_path):
     program(SAVED, backend, str(tmp_path / "model.keras"))
     program(LOADED, backend, str(tmp_path / "ops.keras"))
 

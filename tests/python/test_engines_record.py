@@ -1,4 +1,4 @@
-"""The table of docs/engines.md is what the tests have found, of all that they try."""
+"""The table in docs/engines.md shows the recorded test results, for everything that the tests try."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = [
 ]
 
 
-def test_the_table_is_what_was_found():
+def test_table_matches_the_record():
     sys.path.insert(0, str(ROOT / "tools"))
     import engines_table
 
@@ -28,8 +28,8 @@ def test_the_table_is_what_was_found():
     assert "<!-- engines -->\n| | " + " | ".join(surrogates.FLOWS) in text
 
 
-def test_the_record_is_of_all_that_is_tried():
-    """Run the tests of engines with GRADOPS_RECORD=1, see engines.py."""
+def test_record_covers_everything_that_tests_try():
+    """To update the record, run the tests of engines with GRADOPS_RECORD=1, see engines.py."""
     code = "\n".join(path.read_text() for path in HERE.glob("test_*.py"))
     tried = set(re.findall(r'mark\.engine\(\s*"(.*?)"', code))
     assert len(tried) > 15

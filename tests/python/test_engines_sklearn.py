@@ -1,4 +1,4 @@
-"""A scikit-learn estimator with a custom loss and a custom gradient: scikit-learn's own checks and estimates."""
+"""A scikit-learn estimator with a custom loss and gradient passes scikit-learn's checks and matches its estimates."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 @gradops.custom_gradient
 def log1pexp(x):
-    """log(1 + exp(x)), whose natural gradient is NaN where exp(x) overflows."""
+    """Return log(1 + exp(x)); its natural gradient is NaN where exp(x) overflows."""
     return ops.logaddexp(x, 0.0), lambda upstream: upstream * ops.sigmoid(x)
 
 
@@ -34,7 +34,7 @@ def logistic(eta, sign):
 
 
 class Classifier(ClassifierMixin, BaseEstimator):
-    """A linear classifier of two classes by any loss of ops: ``loss(eta, sign)``, penalised by ``alpha``."""
+    """A linear binary classifier with any loss of ops, ``loss(eta, sign)``, penalised by ``alpha``."""
 
     def __init__(self, loss=logistic, alpha=1.0):
         self.loss = loss
@@ -80,22 +80,22 @@ def data():
 
 
 @parametrize_with_checks([Classifier()])
-def test_the_checks_of_scikit_learn(estimator, check):
+def test_scikit_learn_estimator_checks(estimator, check):
     check(estimator)
 
 
-def test_estimates_are_those_of_its_own_logistic_regression():
+def test_estimates_match_logistic_regression():
     X, y = data()
     mine, own = Classifier(alpha=0.5).fit(X, y), LogisticRegression(C=2.0, tol=1e-10).fit(X, y)
     np.testing.assert_allclose(mine.coef_, own.coef_[0], rtol=1e-4)
     np.testing.assert_allclose(mine.intercept_, own.intercept_[0], rtol=1e-4, atol=1e-6)
     np.testing.assert_array_equal(mine.predict(X), own.predict(X))
-    far = Classifier(alpha=0.5).fit(1e4 * X, y)  # where exp() overflows on the way
+    far = Classifier(alpha=0.5).fit(1e4 * X, y)  # exp() overflows during the fit
     assert np.all(np.isfinite(far.coef_))
 
 
 class Descended(Classifier):
-    """The same by a number of steps along gradients, of which a rule of its own need not be the slope of anything."""
+    """The same classifier, fitted by a fixed number of gradient steps; a custom rule may belong to no loss."""
 
     def fit(self, X, y):
         X, y = validate_data(self, X, y, dtype=np.float64)
@@ -109,7 +109,7 @@ class Descended(Classifier):
 
 
 class Through:
-    """A loss by way of a flow, with its gradient by gradops; by PyTorch's own for the flow's twin."""
+    """A loss through a flow, differentiated by gradops, or through the flow's twin, differentiated by PyTorch."""
 
     def __init__(self, flow, twin=False):
         self.flow, self.twin = flow, twin

@@ -1,4 +1,4 @@
-"""Flows in PyTorch's models: modules, parametrizations, precision, optimizers, and Lightning's loop."""
+"""Flows in PyTorch models: modules, parametrizations, mixed precision, optimizers, and Lightning's training loop."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Model(torch.nn.Module):
 
 
 def models(flow: str):
-    """A model with gradops' flow and one with its twin, of the same parameters."""
+    """Return a model with gradops' flow and one with its twin, with equal parameters."""
     torch.manual_seed(3)
     mine = Model(FLOWS[flow])
     other = copy.deepcopy(mine)
@@ -69,8 +69,8 @@ def test_ten_steps(flow, optimizer):
 
 @pytest.mark.engine("PyTorch: L-BFGS, by closures")
 @each_flow
-def test_closures(flow):
-    """L-BFGS calls its closure again and again in one step."""
+def test_lbfgs_closures(flow):
+    """L-BFGS calls its closure several times per step."""
 
     def train(model):
         steps = torch.optim.LBFGS(model.parameters(), lr=0.1, max_iter=4, line_search_fn="strong_wolfe")
@@ -94,8 +94,8 @@ def test_closures(flow):
     refused={"checkpoint scope": "`torch.func` takes no hooks for saved tensors"},
 )
 @each_flow
-def test_functional_call(flow):
-    """Gradients of each sample, ``vmap(grad(functional_call))``."""
+def test_per_sample_gradients_with_functional_call(flow):
+    """Computes ``vmap(grad(functional_call))``."""
     from torch.func import functional_call, grad, vmap
 
     def gradients(model):
@@ -119,7 +119,7 @@ def test_functional_call(flow):
 @pytest.mark.engine("PyTorch: parametrizations")
 @each_flow
 def test_parametrizations(flow):
-    """Weights that are a flow of what is trained."""
+    """The weights are a flow applied to the trained parameters."""
 
     class Through(torch.nn.Module):
         def __init__(self, f):
@@ -147,7 +147,7 @@ def test_parametrizations(flow):
 @pytest.mark.engine("PyTorch: autocast, gradient scaler")
 @each_flow
 def test_mixed_precision(flow):
-    """Under ``autocast``, with a gradient scaler; gradients have their parameters' dtype."""
+    """Under ``autocast`` with a gradient scaler; gradients have their parameters' dtype."""
 
     def train(model):
         model.float()
@@ -167,14 +167,14 @@ def test_mixed_precision(flow):
     train(mine), train(other)
     assert_same_parameters(
         mine, other, rtol=0.05, atol=0.01
-    )  # bfloat16 rounds g(x) + (f(x) - g(x)) otherwise than f(x)
+    )  # bfloat16 rounds g(x) + (f(x) - g(x)) differently from f(x)
 
 
 @pytest.mark.engine("PyTorch: `torch.compile(fullgraph=True)`")
 @pytest.mark.long
 @each_flow
 def test_compiled_training(flow):
-    """A compiled model, in training and at inference."""
+    """Compiles a model for training and for inference."""
     mine, other = models(flow)
     torch._dynamo.reset()
     compiled = torch.compile(mine, fullgraph=True, backend="aot_eager")
@@ -214,13 +214,13 @@ def test_lightning(flow, tmp_path):
 
     mine, other = models(flow)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Lightning's, of workers and intervals
+        warnings.simplefilter("ignore")  # Lightning warns about workers and intervals
         train(mine), train(other)
     assert_same_parameters(mine, other)
 
 
-def test_a_loss_of_ops_trains_a_module():
-    """The crossentropy of gradops beside PyTorch's own."""
+def test_loss_of_ops_trains_a_module():
+    """Compares the crossentropy of gradops with PyTorch's."""
     labels = torch.tensor(rng.integers(0, 2, 16))
 
     def train(loss):
@@ -236,7 +236,7 @@ def test_a_loss_of_ops_trains_a_module():
     assert_same_parameters(mine, train(lambda z: torch.nn.functional.cross_entropy(z, labels)))
 
 
-def test_a_stop_in_a_module():
+def test_stop_gradient_in_a_module():
     mine, other = models("custom")
     mine.flow, other.flow = gradops.stop_gradient, torch.Tensor.detach
     loss_of(mine).backward(), loss_of(other).backward()

@@ -1,4 +1,4 @@
-"""Shapes and dtypes of functions' results, against those of the results."""
+"""``eval_shape`` against the shapes and dtypes of actual results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def model(p, x, *, top=None):
 
 
 @pytest.mark.parametrize("given", ["structs", "tensors"])
-def test_as_of_the_results(backend, given):
+def test_shapes_and_dtypes_match_results(backend, given):
     rng = np.random.default_rng(0)
     p = {"w": rng.normal(size=(3, 4)), "b": rng.normal(size=4)}
     p, x = _tree.map_leaves(lambda x: tensors(x, backend), (p, rng.normal(size=(5, 3))))
@@ -37,8 +37,8 @@ def test_as_of_the_results(backend, given):
     assert eval_shape(model, *arguments, top=2) == _tree.map_leaves(look, results)
 
 
-def test_nothing_is_computed():
-    """A product that no memory would hold."""
+def test_no_values_are_computed():
+    """The product would not fit into memory."""
     large = ShapeDtypeStruct((10**6, 10**6), "float32")
     for backend in ("torch", "jax", "tensorflow"):
         with config.backend_scope(backend):

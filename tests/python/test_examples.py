@@ -1,4 +1,4 @@
-"""The examples, run as users run them."""
+"""The examples run as users run them."""
 
 from __future__ import annotations
 

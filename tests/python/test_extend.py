@@ -1,4 +1,4 @@
-"""Ops of other packages: ``gradops.extend``. The rules are never the natural derivatives."""
+"""Ops of other packages through ``gradops.extend``. The declared rules always differ from the natural derivatives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ X = np.array([0.5, 2.0])
 
 @extend.op(elementwise=True)
 def soft_tanh(x):
-    """A tanh with thicker tails, whose derivative is said to be three times its value."""
+    """Return x / (1 + abs(x)), whose declared derivative is three times its value."""
     return x / (1 + ops.abs(x))
 
 
@@ -28,7 +28,7 @@ extend.derivative(soft_tanh, x=lambda g, y: 3 * g * y)
 
 @extend.op
 def weighted(x: extend.Tensor, w: extend.Operand, k=2):
-    """By two arguments and a setting; by ``w`` there is no gradient."""
+    """Sum the products of two arguments, scaled by a setting; there is no gradient with respect to ``w``."""
     return ops.sum(x * w, axis=-1) * k
 
 
@@ -53,7 +53,7 @@ extend.derivative(pair, several=True, x=lambda g, x, y: g[0] * y[1] + 7 * g[1] *
 
 @extend.op(elementwise=True)
 def lower_gamma(a: extend.Tensor, x: extend.Tensor):
-    """The regularised lower incomplete gamma function: kernels alone, of C."""
+    """Compute the regularised lower incomplete gamma function with kernels in C alone."""
     ...
 
 
@@ -100,7 +100,7 @@ def total(f):
         (lambda x: lower_gamma(2.0, x), 1 - np.exp(-X) * (1 + X), X * np.exp(-X), (1 - X) * np.exp(-X)),
     ],
 )
-def test_the_rule_is_the_derivative_to_any_order(f, value, slope, curvature, backend):
+def test_rule_is_the_derivative_to_any_order(f, value, slope, curvature, backend):
     x = tensors(X, backend)
     first = gradops.grad(total(f))
     for way in (lambda f: f, gradops.jit):
@@ -126,9 +126,9 @@ def test_transformations(backend):
     np.testing.assert_allclose(numpy(found), slopes, rtol=1e-6)
 
 
-@pytest.mark.parametrize("backend", [b for b in BACKENDS if b != "jax"])  # which differentiates what it traces
-def test_a_kernel_may_be_any_function(backend):
-    """The rule is the derivative, so that the library need not see what the kernel does."""
+@pytest.mark.parametrize("backend", [b for b in BACKENDS if b != "jax"])  # JAX differentiates what it traces
+def test_kernel_may_be_any_function(backend):
+    """The rule is the derivative, so the library need not trace the kernel."""
 
     @extend.op(elementwise=True)
     def foreign(x): ...
@@ -142,7 +142,7 @@ def test_a_kernel_may_be_any_function(backend):
     np.testing.assert_allclose(again, value + X * X * value)
 
 
-def test_torchs_own_transformations():
+def test_torch_transformations():
     torch = pytest.importorskip("torch")
     x, slopes = torch.tensor(X), 3 * X / (1 + X)
     np.testing.assert_allclose(torch.func.vmap(torch.func.grad(soft_tanh))(x), slopes)
@@ -155,11 +155,11 @@ def test_torchs_own_transformations():
     seen = []
     with torch.autograd.graph.saved_tensors_hooks(lambda t: (seen.append(t), t)[1], lambda t: t):
         y = soft_tanh(leaf)
-    assert len(seen) == 1  # the result, and nothing of the body
+    assert len(seen) == 1  # the result, and no tensor of the body
     np.testing.assert_allclose(torch.autograd.grad(y.sum(), leaf)[0], slopes)
 
 
-def test_torch_saves_what_a_rule_names_and_nothing_else():
+def test_torch_saves_only_what_a_rule_names():
     torch = pytest.importorskip("torch")
     x, w = (torch.tensor(v, requires_grad=True) for v in (X[:, None] * X, X))
     for y, saved in ((soft_tanh(x), [(2, 2)]), (weighted(x, w), [(2,)]), (joined([x, x]), [(2, 2), (2, 2)])):
@@ -167,7 +167,7 @@ def test_torch_saves_what_a_rule_names_and_nothing_else():
         y.sum().backward()
 
 
-def test_jaxs_own_transformations():
+def test_jax_transformations():
     jax = pytest.importorskip("jax")
     x, slopes = tensors(X, "jax"), 3 * X / (1 + X)
     np.testing.assert_allclose(jax.vmap(jax.grad(soft_tanh))(x), slopes, rtol=1e-6)
@@ -175,7 +175,7 @@ def test_jaxs_own_transformations():
     np.testing.assert_allclose(jax.jacfwd(jax.grad(total(soft_tanh)))(x), np.diag(3 * slopes), rtol=1e-6)
 
 
-def test_jax_traces_a_rule_when_its_derivative_is_asked_for():
+def test_jax_traces_a_rule_only_when_differentiating():
     jax = pytest.importorskip("jax")
     traced = 0
 
@@ -202,7 +202,7 @@ def test_jax_traces_a_rule_when_its_derivative_is_asked_for():
 
 
 @pytest.mark.parametrize("around", ["jit", "grad"])
-def test_a_rule_that_closes_over_what_jax_traces(around):
+def test_rule_that_closes_over_a_jax_tracer(around):
     jax = pytest.importorskip("jax")
 
     def scaled(c, x):
@@ -216,12 +216,12 @@ def test_a_rule_that_closes_over_what_jax_traces(around):
     c, x = tensors(np.array(3.0), "jax"), tensors(np.array([0.5, 1.5]), "jax")
     by_x = jax.jit(jax.grad(scaled, 1)) if around == "jit" else jax.grad(jax.jit(scaled), 1)
     np.testing.assert_allclose(by_x(c, x), 3 * np.cos(x))
-    assert jax.jit(jax.grad(scaled))(c, x) == 0  # the value does not depend on it, its slope does
+    assert jax.jit(jax.grad(scaled))(c, x) == 0  # the value does not depend on c, its slope does
     slope = jax.grad(lambda c: jax.numpy.sum(by_x(c, x)))
     np.testing.assert_allclose([slope(c), jax.jit(slope)(c)], np.sum(np.cos(x)))
 
 
-def test_tensorflows_own_transformations():
+def test_tensorflow_transformations():
     tf = pytest.importorskip("tensorflow")
 
     @tf.function
@@ -238,7 +238,7 @@ def test_tensorflows_own_transformations():
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_without_a_rule_it_is_the_bodys_or_the_librarys_derivative(backend):
+def test_without_a_rule_the_body_or_library_is_differentiated(backend):
     @extend.op(elementwise=True)
     def cubed(x):
         return x * x * x
@@ -251,7 +251,7 @@ def test_without_a_rule_it_is_the_bodys_or_the_librarys_derivative(backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_rule_may_read_a_view_of_its_argument(backend):
+def test_rule_may_read_a_view_of_its_argument(backend):
     @extend.op
     def halved(x):
         return x / 2
@@ -264,7 +264,7 @@ def test_a_rule_may_read_a_view_of_its_argument(backend):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_complex_numbers(backend):
-    """A rule is that of a holomorphic function, on the tape and on the libraries' own."""
+    """The rule is that of a holomorphic function, on the tape and in the libraries' autodiff."""
 
     @extend.op(elementwise=True)
     def rotated(x):
@@ -276,8 +276,8 @@ def test_complex_numbers(backend):
     np.testing.assert_allclose(numpy(found), [3 - 2j] * 2, rtol=1e-6)
 
 
-def test_facts_are_used():
-    """Elements stand alone: patterns, batches and labels follow, with nothing else said."""
+def test_declared_facts_are_used():
+    """Elementwise ops get sparsity patterns, batching and labels without further declarations."""
     shapes = []
 
     @extend.op(elementwise=True)
@@ -340,7 +340,7 @@ def test_bad_input(make, argument, words):
     assert caught.value.argument == argument
 
 
-def test_an_op_may_be_defined_again():
+def test_ops_can_be_redefined():
     def define(power):
         @extend.op(name="test_extend.again")
         def again(x):
@@ -356,7 +356,7 @@ def test_an_op_may_be_defined_again():
     assert float(second(3.0)) == 27 and float(gradops.grad(second)(3.0)) == 27
 
 
-def test_a_backend_that_is_loaded_later_has_the_kernel():
+def test_kernels_are_added_to_backends_loaded_later():
     backends.add_kernel("later", "test_extend.soft_tanh", "kernel")
     try:
         made = backends.Backend.__new__(backends.Backend)
@@ -368,7 +368,7 @@ def test_a_backend_that_is_loaded_later_has_the_kernel():
         del backends._extending["later"]
 
 
-def test_an_op_is_an_ordinary_function():
+def test_ops_are_ordinary_functions():
     assert pickle.loads(pickle.dumps(soft_tanh)) is soft_tanh and copy.deepcopy(soft_tanh) is soft_tanh
     assert soft_tanh.__doc__.startswith("A tanh") and soft_tanh.__name__ == "soft_tanh"
     assert "soft_tanh" not in dir(ops) and "extend" in dir(gradops)
@@ -379,8 +379,8 @@ def test_an_op_is_an_ordinary_function():
 
 
 @pytest.mark.parametrize("backend", [b for b in BACKENDS if b != "numpy"])
-def test_a_function_that_saves_its_result_has_its_own_second_derivative(backend):
-    """The result that `backward` reads has `backward` as its derivative, too, not that of what computed it."""
+def test_saved_result_of_a_function_has_its_custom_derivative(backend):
+    """`backward` reads the saved result, whose derivative is `backward` as well, not that of the operations inside."""
 
     class Odd(autodiff.Function):
         @staticmethod
@@ -400,7 +400,7 @@ def test_a_function_that_saves_its_result_has_its_own_second_derivative(backend)
         np.testing.assert_allclose(numpy(way(gradops.grad(total(first)))(x)), 9 * np.tanh(X), rtol=1e-6)
 
 
-def test_check_finds_what_does_not_hold():
+def test_check_reports_false_declarations():
     x = np.array([0.5, 2.0, -1.5])
     for name in BACKENDS:
         backends.by_name(name)
@@ -435,8 +435,8 @@ def test_check_finds_what_does_not_hold():
         extend.kernel(halved, backend, lambda x: x / 2)
 
 
-def test_a_composed_op_with_a_rule_on_one_library_after_another():
-    """Its body is the kernel of all libraries, each of which has a way of its own to give it the rule."""
+def test_composed_op_with_a_rule_works_on_each_library_in_turn():
+    """All libraries share the body as kernel; each attaches the rule by its own mechanism."""
 
     @extend.op(elementwise=True)
     def product_of_logs(a, b):
@@ -448,8 +448,8 @@ def test_a_composed_op_with_a_rule_on_one_library_after_another():
     assert len(set(map(id, made.values()))) == len(made)
 
 
-def test_tensorflows_functions_keep_what_its_tapes_watch():
-    """A backward function that adds a tensor of TensorFlow's to what it saved."""
+def test_tensorflow_functions_keep_watched_tensors():
+    """The backward function adds a TensorFlow tensor to what it saved."""
     tf = pytest.importorskip("tensorflow")
 
     class Cube(autodiff.Function):

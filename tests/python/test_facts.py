@@ -1,5 +1,5 @@
-"""The facts that ops declare (``ops/_facts.py``) as laws (``extend/laws.py``): all that is declared holds, and all that
-holds is declared. The inputs are those of the parity cases, on NumPy.
+"""The facts that ops declare (``ops/_facts.py``) as laws (``extend/laws.py``): every declared fact holds, and every
+fact that holds is declared. The inputs come from the parity cases, on NumPy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gradops.ops._dispatch import Op, registry
 from gradops.ops._registry import FACTS
 
 CASES_OF = defaultdict(list)
-"""The cases of each op, also those that call it in a way of their own."""
+"""The cases of each op, including cases with a custom call."""
 
 BY_OP = defaultdict(list)
 for _module in sorted(m.name for m in pkgutil.iter_modules(cases.__path__)):
@@ -36,7 +36,7 @@ few = settings(max_examples=3, deadline=None, derandomize=True, suppress_health_
 
 @functools.cache
 def examples(name: str) -> list[dict]:
-    """Inputs of an op, a few of each of its cases."""
+    """Return a few inputs of each of an op's cases."""
     found: list[dict] = []
     for case in BY_OP[name]:
         few(given(case.inputs)(lambda arguments: found.append(arguments)))()
@@ -44,27 +44,27 @@ def examples(name: str) -> list[dict]:
 
 
 def told(entry: Op, law) -> list:
-    """The verdict of a law on all inputs of an op that it can judge."""
+    """Return the verdicts of a law on all of an op's inputs that it applies to."""
     found = []
     with config.backend_scope("numpy"), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for arguments in examples(entry.name):
             try:
                 found.append(law(entry, arguments))
-            except (errors.GradopsError, OverflowError):  # the law's own inputs may be outside of the domain
+            except (errors.GradopsError, OverflowError):  # the law's own inputs may be outside the domain
                 pass
     return [x for x in found if x is not None]
 
 
 def is_composed(entry: Op) -> bool:
-    """True if an op is made of others, from whose facts its own follow."""
+    """Return True if an op is composed of other ops, whose facts imply its own."""
     return entry.body is not None and backends.by_name("numpy").kernel(entry.name) is None
 
 
-OPS = sorted(set(BY_OP) - {"convert_to_numpy"})  # whose result is no tensor
+OPS = sorted(set(BY_OP) - {"convert_to_numpy"})  # its result is not a tensor
 
 
-def test_all_ops_with_cases_are_here():
+def test_all_ops_with_cases_are_included():
     public = {entry.name for entry in registry.values() if not entry.facts == type(entry.facts)()}
     assert len(OPS) > 250 and len(public) > 150
 

@@ -1,4 +1,4 @@
-"""Families of ops, of which each is a page of R's manual: where an op stands says which is its own."""
+"""Families of ops, one R manual page each. An op's position in its module determines its family."""
 
 import importlib.util
 import sys
@@ -52,7 +52,7 @@ def families():
 
 
 def functions(tmp_path, monkeypatch, families, **sources) -> list:
-    """The functions of modules of such sources."""
+    """Return the functions of temporary modules with the given sources."""
     families.heads.cache_clear()
     found = []
     for name, source in sources.items():
@@ -66,25 +66,25 @@ def functions(tmp_path, monkeypatch, families, **sources) -> list:
     return found
 
 
-def test_an_op_stands_below_the_head_of_its_family_in_one_module_or_several(tmp_path, monkeypatch, families):
+def test_op_belongs_to_the_preceding_family_head_across_modules(tmp_path, monkeypatch, families):
     found = families.gathered(functions(tmp_path, monkeypatch, families, of_waves=SECOND, waves_and_falls=FIRST))
     assert {title: [f.__name__ for f in members] for title, (_, members) in found.items()} == {
         "Falls": ["fall"],
-        "Waves": ["rise", "ebb"],  # those beside the description first
+        "Waves": ["rise", "ebb"],  # members in the module with the description come first
     }
     assert found["Waves"][0] == "That go up and down."
     assert families.slug("Order of dimensions") == "ops_order_of_dimensions"
 
 
 @pytest.mark.parametrize("second", [SECOND, FIRST])
-def test_a_family_has_one_description(tmp_path, monkeypatch, families, second):
+def test_family_has_one_description(tmp_path, monkeypatch, families, second):
     first = SECOND if second is SECOND else FIRST.replace("That go up", "Those that go up")
     found = functions(tmp_path, monkeypatch, families, of_waves_too=second, more_waves=first)
     with pytest.raises(ValueError, match="the family 'Waves' has"):
         families.gathered(found)
 
 
-def test_every_op_stands_in_a_family_that_names_its_neighbours(families):
+def test_every_op_is_in_a_family_that_lists_its_neighbours(families):
     found = [getattr(module, name) for module in (ops, ops.image) for name in dir(module)]
     found = [f for f in found if isinstance(f, types.FunctionType) and f.__module__.startswith("gradops.ops.")]
     gathered = families.gathered(found)

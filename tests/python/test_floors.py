@@ -1,4 +1,4 @@
-"""Imports run one way: the floors of the core, which tools/floors.py names and draws."""
+"""Imports run down only: the floors of the core, named and drawn by tools/floors.py."""
 
 import pathlib
 import sys
@@ -11,7 +11,7 @@ import pytest
 pytestmark = pytest.mark.documents
 
 
-def test_every_module_has_a_floor_and_imports_from_below():
+def test_modules_import_only_from_lower_floors():
     upwards = [
         f"{name} imports {target}"
         for name, targets in floors.graph().items()
@@ -22,11 +22,11 @@ def test_every_module_has_a_floor_and_imports_from_below():
     assert not upwards
 
 
-def test_no_modules_import_each_other_in_a_circle():
+def test_there_are_no_circular_imports():
     assert floors.circles(floors.graph()) == []
 
 
-def test_a_circle_and_an_upward_import_are_seen(tmp_path):
+def test_circles_and_upward_imports_are_detected(tmp_path):
     module = tmp_path / "x.py"
     module.write_text(
         "if TYPE_CHECKING:\n    from ..autodiff import engine\n"
@@ -56,7 +56,7 @@ def test_a_circle_and_an_upward_import_are_seen(tmp_path):
     assert floors.floor_of("autodiff.engine") > floors.floor_of("ops.creation") > floors.floor_of("errors")
 
 
-def test_the_core_imports_itself_at_the_top_of_files_only():
+def test_core_imports_are_at_the_top_of_files():
     known = floors.modules()
     inside = [
         f"{name}:{line} imports {target}"
@@ -67,6 +67,6 @@ def test_the_core_imports_itself_at_the_top_of_files_only():
     assert not inside
 
 
-def test_the_drawing_in_the_docs_is_current():
+def test_drawing_in_the_docs_is_current():
     text = floors.PAGE.read_text()
     assert floors.page_with_drawing(text) == text, "run tools/floors.py"

@@ -60,8 +60,8 @@ def test_scaled_gradient_of_structures(way):
 
 @pytest.mark.parametrize("backend", backends.NAMES)
 @pytest.mark.parametrize("scale", [np.float64(0.1), np.float32(0.1), np.int64(-3)], ids=lambda s: s.dtype.name)
-def test_scaled_gradient_by_a_number_of_numpy(backend, scale):
-    """As by Python's, to the bit: training loops compute the scale with NumPy."""
+def test_scaled_gradient_by_a_numpy_scalar(backend, scale):
+    """Bitwise equal to a Python number's result: training loops compute scales with NumPy."""
     x = backends.by_name(backend).convert(np.linspace(0.1, 0.7, 5, dtype="float32"))
 
     def gradient(scale):
@@ -93,7 +93,7 @@ def test_scaled_gradient_by_a_tensor_that_broadcasts(way):
 @pytest.mark.parametrize("tensors", [False, True], ids=["numbers", "tensors"])
 @pytest.mark.parametrize("axis", [None, -1, 0, (0, 1)], ids=str)
 def test_scaled_gradient_ext(way, axis, tensors):
-    """``g * scale + shift * m`` and, by the same formula applied to the gradient of that, its derivative."""
+    """The gradient is ``g * scale + shift * m``; the second derivative applies the same formula to that gradient."""
     scale, shift = (S, S[::-1] / 2) if tensors else (-2.0, 0.75)
 
     def f(x):
@@ -105,7 +105,7 @@ def test_scaled_gradient_ext(way, axis, tensors):
         return g * scale + shift * m
 
     first = back(3 * X**2)
-    weight = np.broadcast_to(scale, X.shape).astype(float)  # of |g| in the sum of first, as g is positive
+    weight = np.broadcast_to(scale, X.shape).astype(float)  # weight of |g| in the sum; g is positive
     if axis is not None:
         weight = weight + np.sum(np.broadcast_to(shift, X.shape), axis=axis, keepdims=True)
     check(way, f, first, back(weight * 6 * X))
@@ -113,7 +113,7 @@ def test_scaled_gradient_ext(way, axis, tensors):
 
 @pytest.mark.short_cases(1)
 @ALL
-def test_scale_zero_is_a_stop(way):
+def test_scale_zero_stops_the_gradient(way):
     check(way, lambda x: gradops.scaled_gradient_ext(x, scale=0.0) * x, X, 0 * X)
     check(way, lambda x: ops.abs(gradops.scaled_gradient(x, 0)) * np.inf, 0 * X)
 
@@ -121,7 +121,7 @@ def test_scale_zero_is_a_stop(way):
 @pytest.mark.parametrize("backend", ["numpy", "torch", "tensorflow", "jax"])
 @pytest.mark.parametrize("zero", [0, 0.0, "tensor"])
 def test_scale_zero_stays_connected(backend, zero):
-    """A schedule may start at 0: ``backward()`` goes through, and gives zeros, to second order too."""
+    """Schedules may start at 0: ``backward()`` runs and gives zeros, also at second order."""
     x = backends.by_name(backend).convert(X)
     scale = backends.by_name(backend).convert(0.0, "float64") if zero == "tensor" else zero
     for v in [Variable(x)] if backend != "torch" else [x]:
@@ -134,8 +134,8 @@ def test_scale_zero_stays_connected(backend, zero):
 
 
 @pytest.mark.parametrize("scale", [0, 0.0, np.float64(0), np.array(0.0), np.array([0.0, 3.0, 0.0])], ids=repr)
-def test_a_zero_in_a_scale_stops_an_infinite_gradient(backend, scale):
-    """A constant 0, one of an element and one that an argument brings; ``0 * inf`` would be NaN."""
+def test_zero_scale_stops_an_infinite_gradient(backend, scale):
+    """Covers a constant 0, a 0 in one element, and a 0 passed as an argument; ``0 * inf`` would be NaN."""
     at = np.array([0.0, 4.0, 0.0])
     scales = np.broadcast_to(scale, (3,))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -165,7 +165,7 @@ def test_a_zero_in_a_scale_stops_an_infinite_gradient(backend, scale):
 
 
 @ALL
-def test_a_shift_without_scale_still_flows(way):
+def test_shift_without_scale_still_flows(way):
     check(way, lambda x: gradops.scaled_gradient_ext(x, scale=0.0, shift=2.0) * x, X + 2, 0 * X + 2)
 
 
@@ -189,7 +189,7 @@ def test_bad_scales(backend):
         gradops.scaled_gradient_ext(x, scale=1.0, shift=1.0, scale_shift_by_sum_over_axis=2)
 
 
-def test_integers_and_numbers_pass():
+def test_integers_and_numbers_pass_through():
     assert gradops.stop_gradient(3) == 3
     np.testing.assert_array_equal(gradops.stop_gradient(np.arange(3)), np.arange(3))
     assert float(gradops.scaled_gradient(2.0, -1.0)) == 2.0
@@ -271,7 +271,7 @@ def test_tensorflow_graphs():
 
 
 @pytest.mark.parametrize("persistent", [None, False, True])
-def test_tensorflow_without_a_tape_that_can(persistent):
+def test_tensorflow_tapes_that_cannot_be_reused(persistent):
     import contextlib
 
     import tensorflow as tf
@@ -303,7 +303,7 @@ def test_jax_tracers_in_variables():
 
 
 @pytest.mark.parametrize("backend", ["numpy", "jax"])
-def test_immutable_arrays_are_told_what_to_do(backend):
+def test_immutable_arrays_raise_with_a_hint(backend):
     x = backends.by_name(backend).convert(X)
     with pytest.raises(GradientError, match="Variable\\(x, requires_grad=True\\)"):
         gradops.set_requires_gradient(x)
@@ -312,7 +312,7 @@ def test_immutable_arrays_are_told_what_to_do(backend):
 
 
 @pytest.mark.parametrize("backend", backends.NAMES)
-def test_gradient_of_what_is_no_scalar(backend):
+def test_gradient_of_a_non_scalar(backend):
     x = backends.by_name(backend).convert(X)
     with pytest.raises(GradientError, match=r"must be a scalar; got shape \(2, 3\)") as caught:
         gradops.gradient(x, x)
@@ -326,7 +326,7 @@ def test_gradient_of_a_torch_constant():
         gradops.gradient(torch.ones(()), torch.ones((), requires_grad=True))
 
 
-# --- variables of TensorFlow
+# --- TensorFlow variables
 
 
 def _variables():
@@ -349,8 +349,8 @@ def _of_variables():
 
 
 @pytest.mark.parametrize("case", range(7))
-def test_variables_of_tensorflow_are_its_tensors(case):
-    """An op of nothing but a variable: eager, under a tape and in a graph."""
+def test_tensorflow_variables_act_as_tensors(case):
+    """Applies an op to a variable alone: eagerly, under a tape and in a graph."""
     tf = pytest.importorskip("tensorflow")
     f, expected = list(_of_variables())[case]
     for w in _variables():
@@ -368,7 +368,7 @@ def test_variables_of_tensorflow_are_its_tensors(case):
         np.testing.assert_allclose(tf.function(make())(), expected)
 
 
-def test_variables_of_tensorflow_in_gradient():
+def test_tensorflow_variables_in_gradient():
     tf = pytest.importorskip("tensorflow")
     w = tf.Variable(X)
     with tf.GradientTape(persistent=True, watch_accessed_variables=False):
@@ -381,8 +381,8 @@ def test_variables_of_tensorflow_in_gradient():
     assert ops.dtype(w) == "float64" and ops.is_tensor(w) and isinstance(gradops.stop_gradient(w), tf.Tensor)
 
 
-def test_sparse_upstream_gradients_are_made_dense():
-    """``tf.gather`` gives IndexedSlices."""
+def test_sparse_upstream_gradients_become_dense():
+    """The gradient of ``tf.gather`` is IndexedSlices."""
     tf = pytest.importorskip("tensorflow")
     seen = []
 
@@ -418,8 +418,8 @@ GRAPHS = {
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_a_graph_of_tensorflows_is_released(name):
-    """TensorFlow's table of derivatives would hold it, and all its constants."""
+def test_tensorflow_graphs_are_released(name):
+    """TensorFlow's gradient registry would keep the graph and all its constants alive."""
     tf = pytest.importorskip("tensorflow")
 
     def gradient(x):
@@ -437,7 +437,7 @@ def test_a_graph_of_tensorflows_is_released(name):
     graphs = [trace() for _ in range(3)]
     gc.collect()
     assert [graph() for graph in graphs] == [None] * 3
-    inner = tf.function(GRAPHS[name], autograph=False)  # whose graph ends before its derivative is taken
+    inner = tf.function(GRAPHS[name], autograph=False)  # the graph is finished before its derivative is taken
     concrete = inner.get_concrete_function(x)
     del inner
     gc.collect()

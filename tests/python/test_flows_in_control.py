@@ -1,7 +1,7 @@
-"""Gradient flows in and around control flow, on every backend: what a branch or a loop captures, and what it is passed.
+"""Gradient flows inside and around control flow, on every backend, for captured and for passed values.
 
-Programs are nests of flows (stops, scales, custom gradients, checkpoints) and control flow (gradops', the library's,
-Python's) over an elementwise function. The oracle is mathematics: values with their first and second derivatives.
+Programs nest flows (stops, scales, custom gradients, checkpoints) and control flow (of gradops, of the library, of
+Python) over an elementwise function. The oracle is mathematics: values with first and second derivatives.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ X = np.array([0.4, -0.3, 0.9])
 
 
 class Jet:
-    """Values of an elementwise function of ``x``, with the first derivative and the derivative of that."""
+    """Values of an elementwise function of ``x`` with first and second derivatives."""
 
     def __init__(self, v, d=0.0, dd=0.0):
         self.v, self.d, self.dd = v, d, dd
@@ -45,11 +45,11 @@ def sin(z):
 
 
 def with_slope(value: Jet, slope: Jet, z: Jet) -> Jet:
-    """A function of ``z`` with another slope than its own."""
+    """Return a function of ``z`` whose declared slope is not its own."""
     return Jet(value.v, slope.v * z.d, slope.d * z.d + slope.v * z.dd)
 
 
-# Flows: what each makes of a function, and what mathematics says of it ------------------------------------------------
+# Flows: what each does to a function, and its mathematical counterpart ----------------------------------------------
 
 
 def scope(f):
@@ -116,7 +116,7 @@ FLOWS = {
     "checkpoint": (gradops.checkpoint, lambda f: f),
 }
 
-# Control flow: each applies a function once or more, to what it captures or to what it is passed ----------------------
+# Control flow: each applies a function at least once, to captured or passed values -----------------------------------
 
 
 def true_of(z):
@@ -139,7 +139,7 @@ def both_of(z):
 
 
 def over_rows(run):
-    """Control flow over rows: of ``z`` and its half, or of 1 and a half with ``z`` captured."""
+    """Build control flow over rows: ``z`` and its half, or 1 and 0.5 with ``z`` captured."""
 
     def make(f, captured):
         def g(z):
@@ -152,7 +152,7 @@ def over_rows(run):
 
 
 def operand(run):
-    """A branch: its functions take ``z``, or have it from outside."""
+    """Build a branch whose functions take ``z`` as an operand or capture it."""
 
     def make(f, captured):
         def g(z):
@@ -166,7 +166,7 @@ def operand(run):
 
 
 def loop(run):
-    """A loop of two steps ``s * 0.5 + f(s)``, or ``s * 0.5 + f(z)`` with ``z`` captured."""
+    """Build a loop of two steps ``s * 0.5 + f(s)``, or ``s * 0.5 + f(z)`` with ``z`` captured."""
 
     def make(f, captured):
         return lambda z: run(lambda s: s * 0.5 + (f(z) if captured else f(s)), z)
@@ -292,7 +292,7 @@ def control(backend: str) -> dict:
 
 
 def derivatives_by(grad, f, x):
-    """The first and the second derivative of the elementwise ``f``, from a function that makes gradients."""
+    """Return the first and second derivative of the elementwise ``f`` by a given gradient transformation."""
     first = grad(lambda z: ops.sum(f(z)))
     return first(x), grad(lambda z: ops.sum(first(z)))(x)
 
@@ -406,13 +406,13 @@ TRACED = {"numpy, jit of grad", "numpy, grad of jit", *(w for w in WAYS if "grap
 ACCESS = ("captured", "computed", "passed")
 
 REFUSED = re.compile("looked at a value|^vmap: It looks like|a row of a `vmap` that is not an argument")
-"""Errors that may answer a nest: a branch by a value in what is traced or vectorised, a row that a rule uses."""
+"""Errors that are acceptable: a value-dependent branch under tracing or vectorisation, a row that a rule uses."""
 
 # Programs -------------------------------------------------------------------------------------------------------------
 
 
 def built(steps: tuple, kinds: dict, side: int):
-    """The function that ``steps`` make of ``z * sin(z)``, the first of them inside: 0 in gradops, 1 in mathematics."""
+    """Build the function that ``steps`` make of ``z * sin(z)``, innermost first; ``side``: 0 gradops, 1 mathematics."""
     f = lambda z: z * sin(z)  # noqa: E731
     for name, access in steps:
         if access is None:
@@ -435,12 +435,12 @@ def check(way: str, steps: tuple) -> None:
 
 
 def applies(way: str, steps: tuple) -> bool:
-    """True if a program is one for a way: Python's `if` looks at a value, which a traced program does not have."""
+    """Return False for Python's `if` in traced programs, which have no values to branch on."""
     return not (way in TRACED and not way.startswith("numpy") and any(name == "if" for name, _ in steps))
 
 
 def grid(way: str) -> list:
-    """Each flow in each kind of control flow, and around it, with each way to what it works on."""
+    """Return each flow inside and around each kind of control flow, with captured and passed values."""
     if not backends.installed(WAYS[way][0]):
         return []
     pairs = [((flow, None), (kind, access)) for kind in control(WAYS[way][0]) for access in ACCESS for flow in FLOWS]
@@ -451,7 +451,7 @@ def drawn(way: str, seed: int) -> tuple:
     rng = random.Random(f"{way} {seed}")
     kinds = sorted(control(WAYS[way][0]))
     steps: list = []
-    for i in range(2 if way in TRACED else rng.randint(2, 4)):  # what traces does so several times for each level
+    for i in range(2 if way in TRACED else rng.randint(2, 4)):  # tracing repeats work at every level
         steps.append((rng.choice(sorted(FLOWS)), None))
         if i < 2 and rng.random() < 0.7:
             steps.append((rng.choice(kinds), rng.choice(ACCESS)))
@@ -460,8 +460,8 @@ def drawn(way: str, seed: int) -> tuple:
 
 @pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("way", WAYS)
-def test_programs_of_the_grid(way):
-    """A few programs of the grid."""
+def test_sample_of_the_grid(way):
+    """Checks a few programs of the grid."""
     if not backends.installed(WAYS[way][0]):
         pytest.skip("not installed")
     for steps in random.Random(way).sample(grid(way), 4 if way in TRACED else 20):
@@ -491,8 +491,10 @@ def test_nests(way, seed):
 @pytest.mark.short_cases(2)
 @pytest.mark.parametrize("access", ACCESS)
 @pytest.mark.parametrize("flow", ["scope", "decorated"])
-def test_a_scope_in_every_control_flow_of_a_graph(flow, access):
-    """All of TensorFlow's, in one graph: what a branch or a loop captures inside a scope is no part of the scope."""
+def test_scope_in_every_tensorflow_control_flow(flow, access):
+    """One graph holds all of TensorFlow's control flow: values captured by a branch or loop in a scope are not saved by
+    it.
+    """
     pytest.importorskip("tensorflow")
     kinds = {name: kind for name, kind in control("tensorflow").items() if name != "if"}
     parts = [((flow, None), (name, access)) for name in kinds]
@@ -502,8 +504,10 @@ def test_a_scope_in_every_control_flow_of_a_graph(flow, access):
     np.testing.assert_allclose(tf_gradient(whole)(x), jet.d, rtol=1e-12)
 
 
-def test_a_map_in_a_checkpoint_on_pytorch_is_computed_again():
-    """The end of the second run of a checkpointed function passes `vectorized_map`, which tries another way."""
+def test_vectorized_map_in_a_torch_checkpoint_is_recomputed():
+    """The exception that ends the checkpoint's second run must pass `vectorized_map`, which catches errors to fall
+    back.
+    """
     torch = pytest.importorskip("torch")
     x = torch.tensor(X, requires_grad=True)
     gradops.checkpoint(lambda z: ops.vectorized_map(lambda row: ops.sin(row) * row, z))(x).sum().backward()

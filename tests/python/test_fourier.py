@@ -1,4 +1,4 @@
-"""Fourier transforms: the one rule of pairs and complex tensors, round trips, and bad input."""
+"""Fourier transforms: pairs versus complex tensors, round trips, and bad input."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ rng = np.random.default_rng(3)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_pair_gives_a_pair_and_a_complex_tensor_a_complex_one(backend):
+def test_pairs_give_pairs_and_complex_tensors_give_complex_tensors(backend):
     re, im = (tensors(rng.uniform(-1, 1, (2, 4)), backend) for _ in range(2))
     whole = ops.view_as_complex(ops.stack([re, im], -1))
     for name in ("fft", "ifft", "fft2", "ifft2"):
@@ -88,7 +88,7 @@ def test_bad_input(backend):
 
 
 def test_gradients_by_parseval():
-    """The energy of a signal is that of its spectrum: the gradient of the spectrum's energy is known."""
+    """Parseval's theorem equates the energies of signal and spectrum, so the gradient is known."""
     x = rng.uniform(-1, 1, 7)
     v = Variable(x, requires_grad=True)
     re, im = ops.rfft(v)

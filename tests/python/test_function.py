@@ -38,7 +38,7 @@ class Cube(Function):
 
 
 class SplitStyle(Function):
-    """x * y and x + y, with the context set up apart."""
+    """x * y and x + y, with a separate ``setup_context``."""
 
     @staticmethod
     def forward(x, y, factor):
@@ -112,7 +112,7 @@ def test_setup_context_and_several_outputs(kind):
 
 
 @both
-def test_setup_context_gets_defaults_too(kind):
+def test_setup_context_receives_defaults(kind):
     class Scaled(Function):
         @staticmethod
         def forward(x, factor=3.0, shift=1.0):
@@ -132,8 +132,8 @@ def test_setup_context_gets_defaults_too(kind):
         np.testing.assert_allclose(values(g), [10 * factor] * 2)
 
 
-def test_a_view_of_an_input_is_handed_through_in_memory_of_its_own():
-    """A write with a gradient changed the input, which did not hear of that gradient."""
+def test_returned_view_of_an_input_gets_its_own_memory():
+    """Otherwise a differentiable write to the result would change the input without recording a gradient."""
 
     class Part(Function):
         @staticmethod
@@ -348,7 +348,7 @@ def test_wrong_shape_and_type():
 
 
 @both
-def test_saved_tensor_that_was_changed(kind):
+def test_overwritten_saved_tensor_is_refused(kind):
     x = of(kind, [1.0, 2])
     y = x * 1
     z = Cube.apply(y)
@@ -358,7 +358,7 @@ def test_saved_tensor_that_was_changed(kind):
 
 
 @both
-def test_a_second_backward_pass(kind):
+def test_second_backward_pass(kind):
     x = of(kind, [1.0, 2])
     y = Cube.apply(x).sum()
     y.backward(retain_graph=True)
@@ -389,7 +389,7 @@ def test_saved_none_and_intermediate(kind):
 
 
 @both
-def test_input_handed_through(kind):
+def test_input_returned_unchanged(kind):
     class Reverse(Function):
         @staticmethod
         def forward(ctx, x):
@@ -444,7 +444,7 @@ def test_arrays_of_other_libraries(library):
 
 
 def made(backward, outputs=lambda ctx, x, n: x * 2.0):
-    """A function of a tensor and a number with this backward."""
+    """Return a function of a tensor and a number with the given backward."""
 
     class Made(Function):
         @staticmethod
@@ -491,7 +491,7 @@ def test_backward_is_checked_on_arrays_as_on_variables(library):
 
 
 @pytest.mark.parametrize("library", ["jax", "tensorflow"])
-def test_what_a_function_says_of_its_arrays(library):
+def test_context_methods_on_plain_arrays(library):
     pytest.importorskip(library)
     gradops.config.set_backend(library)
     x = backends.by_name(library).convert(np.array([1.0, 2.0]))
@@ -547,7 +547,7 @@ def test_text():
         assert not Ask.apply(question, 1).requires_grad
 
 
-def test_no_cycle():
+def test_no_reference_cycles():
     gc.disable()
     try:
         x = of("numpy", [1.0, 2])
@@ -568,7 +568,7 @@ def test_mixed_with_ops(kind):
     np.testing.assert_allclose(values(x.grad), [2 * 3 * 4 + np.e, np.exp(2)])
 
 
-# Values in between
+# Intermediate values
 
 
 class SavesSlope(Function):
@@ -600,7 +600,7 @@ class KeepsSlope(Function):
 
 
 class RoundsSlope(Function):
-    """Beside a value in between an input, an output with the rule of this class, and a draw that depends on nothing."""
+    """Saves an intermediate value, an output with this class' own rule, and a random draw that depends on no input."""
 
     draws = np.random.default_rng(0)
 
@@ -619,8 +619,8 @@ class RoundsSlope(Function):
 
 
 @pytest.mark.parametrize("function", [SavesSlope, KeepsSlope])
-def test_a_value_in_between_is_connected(backend, function):
-    """Its derivative was 0 on variables and PyTorch, where ``forward`` runs without recording."""
+def test_intermediate_value_is_differentiated(backend, function):
+    """``forward`` runs without recording on variables and PyTorch, so the derivative must be recovered."""
     x = backends.by_name(backend).convert(2.0, "float64")
     f = function.apply
     second = gradops.grad(gradops.grad(f))
@@ -641,8 +641,8 @@ def test_a_value_in_between_is_connected(backend, function):
         assert float(ops.convert_to_numpy(grad(g, [v])[0].data)) == 12.0
 
 
-def test_values_of_each_kind_are_saved_together(backend):
-    """``x * y * (x + 1)`` with ``y`` that has this slope itself: by hand."""
+def test_saved_values_of_each_kind_work_together(backend):
+    """Expected by hand: ``x * y * (x + 1)``, with ``y`` itself differentiated by this rule."""
     x = backends.by_name(backend).convert(2.2, "float64")
     first = gradops.grad(RoundsSlope.apply)(x)
     second = gradops.grad(gradops.grad(RoundsSlope.apply))(x)
@@ -652,7 +652,7 @@ def test_values_of_each_kind_are_saved_together(backend):
 
 
 @pytest.mark.parametrize("kind", ["numpy", "torch"])
-def test_a_value_in_between_that_cannot_be_found_again(kind):
+def test_intermediate_value_that_cannot_be_recomputed(kind):
     draws = np.random.default_rng(0)
 
     class Draws(Function):
@@ -681,13 +681,13 @@ def test_a_value_in_between_that_cannot_be_found_again(kind):
         x = of(kind, 2.0)
         f = lambda x, function=function: function.apply(x * 1.0)  # noqa: E731
         y = f(x)
-        y.backward()  # the first derivative is there
+        y.backward()  # the first derivative exists
         assert np.isfinite(values(x.grad))
         with pytest.raises(GradientError, match=message):
             grad(f(x), [x], create_graph=True)
 
 
-def test_one_number_of_numpys_is_no_gradient_of_several():
+def test_numpy_scalar_is_no_gradient_of_an_array():
     class Sums(Function):
         @staticmethod
         def forward(ctx, x):

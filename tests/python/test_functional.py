@@ -1,4 +1,4 @@
-"""Derivatives of functions, on every backend: against closed forms, finite differences and laws."""
+"""Derivatives of functions on every backend, against closed forms, finite differences and identities."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ M = np.arange(6.0).reshape(2, 3) / 5
 
 
 def energy(x):
-    """sum(exp(x)) * sum(x^2), whose derivatives are easy by hand."""
+    """Return sum(exp(x)) * sum(x^2), which has simple closed-form derivatives."""
     return ops.sum(ops.exp(x)) * ops.sum(ops.square(x))
 
 
@@ -31,7 +31,7 @@ def energy_hessian(x):
 
 
 def curve(x):
-    """A vector function with a full Jacobian."""
+    """Return a vector function with a full Jacobian."""
     return ops.sin(ops.matmul(ops.convert_to_tensor(M), x)) * ops.sum(x)
 
 
@@ -70,13 +70,13 @@ def test_nested_to_third_order(backend):
 
 
 def test_inner_derivative_keeps_the_outer_one(backend):
-    """d/da [d/db a b^2 at b=3] = 6: what the inner function closes over is not lost."""
+    """d/da [d/db a b^2 at b=3] = 6: the inner function's closure is differentiated."""
     f = gradops.grad(lambda a: gradops.grad(lambda b: a * b * b)(3.0))
     np.testing.assert_allclose(numpy(f(2.0)), 6)
 
 
 def test_closed_over_input_is_constant(backend):
-    """The perturbations of two levels are not confused (Siskind & Pearlmutter 2005)."""
+    """Perturbations of two levels are kept apart (Siskind & Pearlmutter 2005)."""
     f = gradops.grad(lambda x: x * gradops.grad(lambda y: x + y)(1.0))
     np.testing.assert_allclose(numpy(f(1.0)), 1)
 
@@ -109,7 +109,7 @@ def test_several_inputs_and_outputs(backend):
 @pytest.mark.short_cases(2, "jax", "tensorflow")
 @pytest.mark.parametrize("options", [{}, {"strategy": "forward-mode"}, {"vectorize": True}, {"create_graph": True}])
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
-def test_jacobian_of_inputs_and_outputs_without_elements(backend, dtype, options):
+def test_jacobian_of_empty_inputs_and_outputs(backend, dtype, options):
     x, none = (tensors(v.astype(dtype), backend) for v in (X, X[:0]))
 
     def f(x, none):
@@ -126,7 +126,7 @@ def test_jacobian_of_inputs_and_outputs_without_elements(backend, dtype, options
     assert tuple(functional.jacobian(lambda x: ops.sum(x), none, **options).shape) == (0,)
 
 
-def test_hessian_of_inputs_without_elements(backend):
+def test_hessian_of_empty_inputs(backend):
     x, none = on(backend, X), on(backend, X[:0])
     blocks = functional.hessian(lambda x, none: energy(x) + ops.sum(ops.square(none)), (x, none))
     assert [[tuple(block.shape) for block in row] for row in blocks] == [[(3, 3), (3, 0)], [(0, 3), (0, 0)]]
@@ -137,7 +137,7 @@ def test_hessian_of_inputs_without_elements(backend):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float16"])
-def test_jacobian_of_outputs_of_another_dtype(backend, dtype):
+def test_jacobian_of_outputs_with_another_dtype(backend, dtype):
     x = tensors(X.astype("float32"), backend)
     for options in ({}, {"vectorize": True}):
         rows = functional.jacobian(lambda x: (ops.cast(ops.square(x), dtype), x), x, **options)
@@ -157,7 +157,7 @@ def test_products_agree_with_matrices(backend):
         np.testing.assert_allclose(numpy(result), energy_hessian(X) @ V)
 
 
-def test_variables_give_variables_and_graphs():
+def test_variables_give_variables_with_a_graph():
     x = Variable(X, requires_grad=True)
     j = functional.jacobian(energy, x, create_graph=True)
     assert isinstance(j, Variable) and j.requires_grad
@@ -176,14 +176,14 @@ def test_variables_give_variables_and_graphs():
     ],
 )
 def test_forward_mode_is_the_transpose_of_reverse(f):
-    """<u, J v> from a forward pass equals <J' u, v> from a backward pass, on the tape."""
+    """On the tape <u, J v> from a forward pass equals <J' u, v> from a backward pass."""
     y, forward = functional.jvp(f, X, V)
     u = np.random.default_rng(1).normal(size=np.shape(y))
     _, backward = functional.vjp(f, X, u)
     np.testing.assert_allclose(np.sum(u * forward), np.sum(backward * V))
 
 
-def test_strict_finds_independence():
+def test_strict_detects_independence():
     with pytest.raises(GradientError, match="does not depend"):
         functional.jacobian(lambda x: ops.ones((2,)), X, strict=True)
     np.testing.assert_array_equal(functional.jacobian(lambda x: ops.ones((2,)), X), np.zeros((2, 3)))
@@ -220,7 +220,7 @@ def energy_of_gradient(x):
 
 
 def test_inside_native_transforms():
-    """Nested to second order and mixed both ways with the libraries' own."""
+    """Nested to second order, and mixed with the libraries' own transforms in either order."""
     wanted = 2 * energy_hessian(X) @ energy_gradient(X)
 
     def close(result, expected=wanted):
@@ -260,8 +260,8 @@ def test_inside_native_transforms():
     close(leaf.grad)
 
 
-def test_matrices_inside_derivatives(backend):
-    """A Jacobian or product of a function that closes over what is differentiated: connected on every backend."""
+def test_jacobians_and_products_inside_derivatives(backend):
+    """A Jacobian or product of a closure over the differentiated variable stays connected on every backend."""
     x = on(backend, X)
 
     def by(f):
@@ -279,7 +279,7 @@ def test_matrices_inside_derivatives(backend):
     np.testing.assert_allclose(numpy(result), [2, 2, 2])
 
 
-def test_what_comes_beside_the_value_is_an_array(backend):
+def test_aux_output_is_an_array(backend):
     (_, aux), _ = gradops.value_and_grad(lambda x: (ops.sum(x * x), {"twice": x * 2}), has_aux=True)(on(backend, X))
     assert type(aux["twice"]) is type(on(backend, X))
     assert not getattr(aux["twice"], "requires_grad", False)
@@ -288,8 +288,8 @@ def test_what_comes_beside_the_value_is_an_array(backend):
 
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("inner", [gradops.grad, gradops.value_and_grad])
-def test_what_comes_beside_the_value_has_derivatives(backend, inner, compiled):
-    """In another derivative it stays connected; on variables, so on NumPy, it was a constant."""
+def test_aux_output_is_differentiable(backend, inner, compiled):
+    """Inside another derivative the auxiliary output stays connected, on variables and NumPy as well."""
 
     def beside(x):
         found = inner(lambda x: (ops.sum(x**3), {"square": x * x, "itself": [x]}), has_aux=True)(x)
@@ -314,7 +314,7 @@ def test_in_torch_compile():
 
 
 def test_jacobian_of_custom_gradients(backend):
-    """By default a mode is taken that works; the rule of the user's own is what counts."""
+    """The default mode must be one that the function supports, and must use the custom rule."""
 
     @gradops.custom_gradient
     def reversed_sum(x):
@@ -334,8 +334,8 @@ VECTORS = {
 @pytest.mark.short_cases(3, "jax", "tensorflow")
 @pytest.mark.parametrize("product", [functional.hvp, functional.vhp, functional.jvp, functional.vjp])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "complex64"])
-def test_vectors_are_taken_in_the_dtype_of_what_they_are_for(backend, product, dtype):
-    """In no other: NumPy made float64 of float32, the others stopped with errors of their own."""
+def test_vectors_are_converted_to_the_dtype_of_their_inputs(backend, product, dtype):
+    """Otherwise NumPy would promote float32 to float64, and other libraries would raise their own errors."""
     x = tensors(X.astype(dtype), backend)
     second = product in (functional.hvp, functional.vhp)
     f = (lambda z: ops.sum(ops.real(z * ops.conj(z)))) if second else (lambda z: z * z)
@@ -376,7 +376,7 @@ def same(found, expected):
         np.testing.assert_allclose(numpy(found), expected, rtol=1e-10, atol=1e-12)
 
 
-def test_outputs_in_structures(backend):
+def test_structured_outputs(backend):
     x, v = on(backend, X), on(backend, V)
     same(functional.jacobian(parts, x), PARTS)
     by_w = functional.jacobian(lambda p: {"y": p["w"] * p["b"]}, {"w": x, "b": on(backend, 2.0)})
@@ -394,7 +394,7 @@ def test_outputs_in_structures(backend):
         functional.jacobian(lambda x: {}, x)
 
 
-def test_what_a_function_gives_beside_its_value(backend):
+def test_hessian_with_aux_output(backend):
     x = on(backend, X)
     found, aux = functional.hessian(lambda x: (energy(x), {"seen": x * 2, "words": "any"}), x, has_aux=True)
     np.testing.assert_allclose(numpy(found), energy_hessian(X))
@@ -408,7 +408,7 @@ def test_what_a_function_gives_beside_its_value(backend):
             derivative(energy, x, has_aux=True)
 
 
-def test_sparse_jacobians_of_outputs_in_structures():
+def test_sparse_jacobians_of_structured_outputs():
     for func in (parts, gradops.jit(parts)):
         for _ in range(2):
             found = functional.jacobian(func, X, sparse=True)
@@ -416,8 +416,8 @@ def test_sparse_jacobians_of_outputs_in_structures():
             same(found["a"][1][0].toarray(), PARTS["a"][1][0])
 
 
-def test_a_constant_variable_beside_the_librarys_own_tensors(backend):
-    """The result is a variable, whose data the library records."""
+def test_constant_variable_next_to_library_tensors(backend):
+    """The result is a variable whose data is recorded by the library."""
     if backend == "torch":
         with pytest.raises(BackendError, match="needs no Variable"):
             Variable(on(backend, V))
@@ -445,14 +445,14 @@ def test_jvp_of_where(which):
     jvp_is_the_difference(lambda a, b: ops.where(which, a * a, b * b), (ONE, OTHER), (ALONG_ONE, ALONG_OTHER))
     jvp_is_the_difference(lambda a: ops.where(which, a * a, OTHER), (ONE,), (ALONG_ONE,))
     jvp_is_the_difference(lambda a: ops.where(which, OTHER, a * a), (ONE,), (ALONG_ONE,))
-    # Of one number, whose result has the other part's shape.
+    # A scalar input, whose result has the shape of the other operand.
     one, direction = (np.float64(2),), (np.float64(1),)
     jvp_is_the_difference(lambda a: ops.reshape(ops.where(which, a * a, OTHER), (2, 2)), one, direction)
     jvp_is_the_difference(lambda a: ops.reshape(ops.where(which, OTHER, a * a), (2, 2)), one, direction)
 
 
 @pytest.mark.parametrize("join", [ops.concatenate, ops.stack])
-def test_jvp_of_joined_tensors_of_which_some_are_constants(join):
+def test_jvp_of_joined_tensors_with_constants(join):
     jvp_is_the_difference(lambda a, b: join([a * a, OTHER, b * a, b]), (ONE, OTHER), (ALONG_ONE, ALONG_OTHER))
     jvp_is_the_difference(lambda a: join([np.arange(4), a * a]), (ONE,), (ALONG_ONE,))
     jvp_is_the_difference(lambda a: join(ops.reshape(a * a, (2, 2))), (ONE,), (ALONG_ONE,))
@@ -462,7 +462,7 @@ def test_jvp_of_joined_tensors_of_which_some_are_constants(join):
 
 
 @pytest.mark.parametrize("op", [add_at, set_at])
-def test_jvp_of_writes_at_positions(op):
+def test_jvp_of_indexed_writes(op):
     part = slice(1, 3)
     jvp_is_the_difference(lambda a, b: op(a * a, part, b * b), (ONE, OTHER[:2]), (ALONG_ONE, ALONG_OTHER[:2]))
     jvp_is_the_difference(lambda a: op(a * a, part, OTHER[:2]), (ONE,), (ALONG_ONE,))

@@ -1,7 +1,7 @@
-"""Derivatives of functions of complex numbers, holomorphic and not, on every backend.
+"""Derivatives of complex functions, holomorphic or not, on every backend.
 
-By the design's convention the gradient of a real loss is dL/dRe + i dL/dIm, so with <a, b> = Re sum(conj(a) b) a
-product ``vjp(v)`` is the adjoint of the directional derivative: <vjp(v), t> = <v, jvp(t)> for all t.
+The gradient of a real loss is dL/dRe + i dL/dIm. With <a, b> = Re sum(conj(a) b), the product ``vjp(v)`` is then the
+adjoint of the directional derivative: <vjp(v), t> = <v, jvp(t)> for all t.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def test_products(backend, name):
 
 @pytest.mark.parametrize("strategy", [None, "reverse-mode", "forward-mode"])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_jacobian_has_the_gradients_of_the_real_parts(backend, name, strategy):
+def test_jacobian_rows_are_gradients_of_real_parts(backend, name, strategy):
     f = FUNCTIONS[name]
     wanted = np.empty((3, 3), complex)
     for i, unit in enumerate(np.eye(3)):
@@ -102,7 +102,7 @@ def test_second_derivatives(backend, name):
 
 
 @pytest.mark.parametrize("strategy", ["reverse-mode", "forward-mode"])
-def test_hessian_has_the_gradients_of_the_real_parts_of_the_gradient(backend, strategy):
+def test_hessian_rows_are_gradients_of_real_parts_of_the_gradient(backend, strategy):
     if strategy == "reverse-mode":
         result = functional.hessian(lambda z: ops.sum(ops.abs(z) ** 2), tensors(Z, backend))
         np.testing.assert_allclose(numpy(result), 2 * np.eye(3), atol=1e-12)
@@ -138,7 +138,7 @@ class Turned(Function):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("way", ["custom_gradient", "Function"])
-def test_a_complex_gradient_for_a_real_input_is_said_to_lose_its_imaginary_part(way, backend):
+def test_complex_gradient_for_a_real_input_warns(way, backend):
     f = custom_gradient(lambda x: (x * 2.0, lambda u: ops.cast(u, "complex128") * (1 + 2j)))
     if way == "Function":
         if backend == "torch":
@@ -154,7 +154,7 @@ def test_a_complex_gradient_for_a_real_input_is_said_to_lose_its_imaginary_part(
     assert len([w for w in heard if w.category is ComplexWarning]) == 1
 
 
-def test_hooks_and_seeds_of_another_kind():
+def test_complex_gradients_from_hooks_and_seeds_warn():
     x = Variable(X.copy(), requires_grad=True)
     x.register_hook(lambda g: g * (1 + 2j))
     with pytest.warns(ComplexWarning, match="a hook gave a complex gradient"):
@@ -165,8 +165,8 @@ def test_hooks_and_seeds_of_another_kind():
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_real_part_that_is_meant_is_no_loss(backend):
-    """A real number on its way through complex ones: the gradient is a real part by definition."""
+def test_intended_real_part_does_not_warn(backend):
+    """A real input is cast to complex inside the function; its gradient is a real part by definition."""
     (x,) = tensors([X], backend)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ComplexWarning)

@@ -1,6 +1,6 @@
-"""The documented examples of torch.autograd.functional, in form and in numbers, on every backend.
+"""The documented examples of torch.autograd.functional: structure and values, on every backend.
 
-The functions are those of its documentation, with gradops' ops; the oracle is torch.autograd.functional itself.
+PyTorch's documented functions are written with gradops ops; the oracle is torch.autograd.functional.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def pow_adder_reducer(x, y):
 
 
 def same_form(result, wanted):
-    """Equal numbers in equal tuples of tuples."""
+    """Check for equal values in equally nested tuples."""
     if isinstance(wanted, tuple):
         assert isinstance(result, tuple) and len(result) == len(wanted)
         for r, w in zip(result, wanted):
@@ -118,7 +118,7 @@ def test_products_with_the_hessian(backend, name):
 
 @pytest.mark.parametrize("backend", ["torch", "variable"])
 def test_create_graph(backend):
-    """The documented ``grad_fn``: what ``create_graph=True`` gives can be differentiated."""
+    """The documentation shows a ``grad_fn``: results with ``create_graph=True`` can be differentiated."""
     x = torch.tensor(SQUARE, requires_grad=True) if backend == "torch" else Variable(SQUARE, requires_grad=True)
     total = ops.sum(functional.jacobian(exp_reducer, x, create_graph=True))
     assert total.requires_grad and total.grad_fn is not None

@@ -1,4 +1,4 @@
-"""Transformations in JAX's form on every backend: laws on random functions, closed forms, nests, compiled programs."""
+"""JAX-style transformations on every backend: identities on random functions, closed forms, nesting, compilation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PUSHED.defjvp(lambda primals, tangents: (PUSHED(*primals), 3.0 * tangents[0] * o
 
 
 def random_function(rng):
-    """A function of a dict and a vector to a dict, of ops drawn at random, with the tensors that it is given."""
+    """Return a random function from a dict and a vector to a dict, with inputs for it."""
     drawn = rng.choice(len(SMOOTH), size=4)
     matrix = rng.normal(size=(3, 3))
 
@@ -44,7 +44,7 @@ def product(a, b) -> float:
 
 
 def close(found, want):
-    """Both are the same, ``want`` by plain numbers and lists in the place of tensors."""
+    """Check that both structures are equal; ``want`` holds plain numbers and lists in place of tensors."""
     if isinstance(found, dict):
         assert set(found) == set(want)
         found, want = found.values(), [want[key] for key in found]
@@ -107,7 +107,7 @@ def test_against_closed_forms(backend):
 
 
 @pytest.mark.parametrize("strategy", [None, "reverse-mode", "forward-mode"])
-def test_jacobian_of_a_tree_by_a_tree(backend, strategy):
+def test_jacobian_of_a_tree_with_respect_to_a_tree(backend, strategy):
     def f(p, x):
         return {"y": [p["w"] * x[0], ops.sum(p["w"]) * x[1]]}, "more"
 
@@ -124,7 +124,7 @@ def test_jacobian_of_a_tree_by_a_tree(backend, strategy):
 @pytest.mark.short_cases(1, "jax", "tensorflow")
 @pytest.mark.parametrize("compiled", [False, True])
 def test_hessian_of_several_values(backend, compiled):
-    """In the structure of the value, then of the argument, twice; as ``jax.hessian``."""
+    """The result is nested like the value, then twice like the argument, as in ``jax.hessian``."""
     a, b = np.array([0.5, -1.0]), 2.0
 
     def f(p, k):
@@ -154,12 +154,12 @@ def test_derivatives_of_pullbacks_and_pushforwards(backend):
         return ops.sum(pulled * gradops.linearize(ops.sin, x)[1](c))
 
     x, c = np.array([1.2, 2.0, 2.6]), np.array([1.0, -1.0, 2.0])
-    slope = 2 * x * np.round(x) + 3 * x**3  # of which the rule's derivative is (2 round + 2x 3x) + 9x^2
+    slope = 2 * x * np.round(x) + 3 * x**3  # the derivative by the rule is (2 round + 2x 3x) + 9x^2
     by_x = c**2 * ((2 * np.round(x) + 15 * x**2) * np.cos(x) - slope * np.sin(x))
     derived = gradops.grad(both, (0, 1))
     for run in (derived, gradops.jit(derived)):
         close(run(on(backend, x), on(backend, c)), (by_x, 2 * c * slope * np.cos(x)))
-    y = on(backend, 0.5)  # closed over by the function that is pulled back
+    y = on(backend, 0.5)  # closed over by the function passed to vjp
     close(
         gradops.grad(lambda y: ops.sum(gradops.vjp(lambda z: y * z**2, on(backend, x))[1](on(backend, c))[0]))(y),
         2 * (c @ x),
@@ -170,7 +170,7 @@ def test_derivatives_of_pullbacks_and_pushforwards(backend):
     )
 
 
-def test_variables_are_linked(backend):
+def test_variables_stay_connected(backend):
     x = on(backend, [1.0, 2.0])
     x = x.requires_grad_() if backend == "torch" else Variable(x, requires_grad=True)
     value, pullback = gradops.vjp(lambda x: x**3, x)
@@ -179,7 +179,7 @@ def test_variables_are_linked(backend):
     close(x.grad, [9.0, 24.0])
 
 
-def test_results_share_no_memory_with_what_was_given():
+def test_results_share_no_memory_with_inputs():
     x, c = np.ones(2), np.ones(2)
     value, pullback = gradops.vjp(lambda x: x, x)
     gradops.linearize(lambda x: x, x)[1](c)[:] = 5
@@ -214,8 +214,8 @@ def test_linear_transpose(backend):
             gradops.linear_transpose(bent, on(backend, [1.0, 2.0]))
 
 
-def test_in_the_libraries_own_transformations(backend):
-    """PyTorch's `torch.func`, `jax.vmap`, and a tape around."""
+def test_inside_library_transformations(backend):
+    """Covers PyTorch's `torch.func`, `jax.vmap`, and an outer tape."""
 
     def f(x):
         value, pullback = gradops.vjp(lambda z: ROUNDED(z) * z, x)
@@ -281,7 +281,7 @@ def by_rows(f, *columns):
 
 @pytest.mark.short_cases(1, "jax", "tensorflow")
 @pytest.mark.parametrize("compiled", [False, True])
-def test_vmap_is_the_stack(backend, compiled):
+def test_vmap_equals_stacked_results(backend, compiled):
     w, xs, ys = data(backend)
     jit = gradops.jit if compiled else lambda f: f
     gradients = jit(gradops.vmap(gradops.grad(residual), in_axes=(None, 0, 0)))(w, xs, ys)
@@ -296,8 +296,8 @@ def test_vmap_is_the_stack(backend, compiled):
 
 @pytest.mark.short_cases(1, "jax", "tensorflow")
 @pytest.mark.parametrize("way", ["value", "vjp", "jvp"])
-def test_vmap_of_a_random_function_is_its_stack(backend, way):
-    """With custom rules and a checkpoint in it, along random axes of arguments and results."""
+def test_vmap_of_a_random_function_equals_stacked_results(backend, way):
+    """The function contains custom rules and a checkpoint; arguments and results are mapped along random axes."""
     for seed in range(3):
         rng = np.random.default_rng(seed)
         f, args, cotangent = random_function(rng)
@@ -327,7 +327,7 @@ def test_vmap_of_a_random_function_is_its_stack(backend, way):
 @pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("compiled", [False, True])
 def test_derivatives_of_vmap(backend, compiled):
-    """By the rows, by an argument that is the same for all, and by a tensor that is closed over."""
+    """Covers derivatives with respect to mapped, shared and closed-over tensors."""
     w, xs, ys = data(backend)
     jit = gradops.jit if compiled else lambda f: f
     each = [gradops.grad(residual, (0, 1))(w, x, y) for x, y in zip(xs, ys)]
@@ -370,14 +370,14 @@ def test_axes(backend):
     close(gradops.vmap(lambda x: x * 2.0)(np.ones((0, 2))), np.ones((0, 2)))
 
 
-def test_functions_that_look_at_values_go_row_after_row(backend):
+def test_value_dependent_functions_are_mapped_row_by_row(backend):
     _, xs, _ = data(backend)
     found = gradops.vmap(lambda x: x if numpy(x)[0] > 0 else ops.negative(x))(xs)
     close(found, np.where(numpy(xs)[:, :1] > 0, numpy(xs), -numpy(xs)))
 
 
 def test_random_numbers_in_vmap(backend):
-    """Those of NumPy's generators are the same for all rows, the libraries' own are each row's; keys are mapped."""
+    """A NumPy generator draws once for all rows, library generators draw per row, and keys are mapped."""
     _, xs, _ = data(backend)
     drawn = numpy(gradops.vmap(lambda x: x + np.random.default_rng(0).normal())(xs)) - numpy(xs)
     close(drawn, np.full((4, 3), drawn[0, 0]))
@@ -399,8 +399,8 @@ def test_random_numbers_in_vmap(backend):
         assert len(np.unique(drawn)) == 12
 
 
-def test_f_is_run_once_on_all_rows(monkeypatch):
-    """On NumPy, of arrays and traced ones."""
+def test_vmap_calls_f_once_for_all_rows(monkeypatch):
+    """On NumPy, for arrays and for traced arrays."""
 
     def f(x):
         inner = gradops.vmap(lambda y: ops.sum(x) * y)(x)
@@ -429,7 +429,7 @@ def test_errors_of_vmap(backend):
         gradops.vmap(ops.sin, None)(xs)
     with pytest.raises(AxisError):
         gradops.vmap(ops.sin, 2)(xs)
-    with pytest.raises(ShapeError):  # the function's own
+    with pytest.raises(ShapeError):  # raised by the function itself
         gradops.vmap(lambda x: ops.matmul(x, on(backend, np.ones((2, 2)))))(xs)
 
 
@@ -438,7 +438,7 @@ def test_errors_of_vmap(backend):
 
 @gradops.custom_jvp
 def bent(x, y):
-    """`x^2 sin(y)`, with a derivative that is told from the natural one: thrice and twice of it."""
+    """Return `x^2 sin(y)`; its declared derivatives are three and two times the natural ones."""
     return ops.square(x) * ops.sin(y)
 
 
@@ -453,7 +453,7 @@ BY_X, BY_Y = (lambda x, y: 6 * x * np.sin(y)), (lambda x, y: 2 * x**2 * np.cos(y
 
 @pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("compiled", [False, True])
-def test_a_rule_given_forward(backend, compiled):
+def test_forward_mode_rule(backend, compiled):
     jit = gradops.jit if compiled else lambda f: f
     a, b = np.array([0.5, -1.0]), np.array([0.3, 2.0])
     x, y = on(backend, a), on(backend, b)
@@ -463,7 +463,7 @@ def test_a_rule_given_forward(backend, compiled):
     tangent = jit(lambda x, y: gradops.jvp(bent, (x, y), (y, x))[1])(x, y)
     close(tangent, BY_X(a, b) * b + BY_Y(a, b) * a)
     close(jit(lambda x, y: gradops.linearize(bent, x, y)[1](y, x))(x, y), BY_X(a, b) * b + BY_Y(a, b) * a)
-    # of the rule, in every order of modes: by x of 6 x sin(y), by y of it, and by x of 2 x^2 cos(y)
+    # the rule differentiated again, in every order of modes: by x of 6 x sin(y), by y of it, and by x of 2 x^2 cos(y)
     reverse = jit(gradops.grad(lambda x, y: ops.sum(gradops.grad(total)(x, y)), (0, 1)))(x, y)
     close(reverse, (6 * np.sin(b), 6 * a * np.cos(b)))
     product = jit(lambda x, y: gradops.hvp(lambda x: total(x, y), (x,), (y,))[1])(x, y)
@@ -482,7 +482,7 @@ def test_rules_in_vmap(backend):
     close(gradops.jit(gradops.vmap(gradops.grad(bent), (0, None)))(x, 0.3), BY_X(a, 0.3))
 
 
-def test_rules_of_structures_and_settings(backend):
+def test_rules_with_structures_and_settings(backend):
     @gradops.custom_jvp
     def f(p, k, names="x"):
         return {"y": p["w"] * k, "n": ops.cast(p["w"], "int32"), "s": ops.sum(p["w"])}
@@ -530,7 +530,7 @@ def test_errors_of_rules(backend):
     assert pickle.loads(pickle.dumps(bent)) is bent
 
 
-def test_rules_in_the_libraries_own_transformations():
+def test_rules_in_library_transformations():
     a, b = np.array([0.5, -1.0]), np.array([0.3, 2.0])
     want = (BY_X(a, b), BY_Y(a, b))
     pushed = BY_X(a, b) * b + BY_Y(a, b) * a
@@ -566,12 +566,12 @@ RULED = {
     "checkpoint-custom_jvp": (gradops.checkpoint(PUSHED), *TRIPLED),
     "checkpoint-scaled": (gradops.checkpoint(lambda x: ops.sin(gradops.scaled_gradient(x, -2.0))), *SCALED),
 }
-"""Functions of the elements, their derivative by their rule, and its derivative."""
+"""Elementwise functions, the derivative their rule declares, and the derivative of that."""
 
 
 @pytest.mark.short_cases(2, "jax", "tensorflow")
 @pytest.mark.parametrize("name", RULED)
-def test_second_derivatives_of_rules_by_every_order_of_modes(backend, name):
+def test_second_derivatives_of_rules_in_every_order_of_modes(backend, name):
     f, first, second = RULED[name]
     a, v = np.array([0.3, -0.7]), np.array([1.0, -2.0])
     x, t = on(backend, a), on(backend, v)
@@ -590,8 +590,8 @@ def test_second_derivatives_of_rules_by_every_order_of_modes(backend, name):
         close(product, second(a) * v)
 
 
-def test_the_value_and_linearity_of_a_rule(backend):
-    """The value is the function's; of a tangent that is not linear the derivative at 0 counts."""
+def test_value_and_linearity_of_a_rule(backend):
+    """The value comes from the function itself; a rule that is nonlinear in the tangent is linearised at 0."""
     f = gradops.custom_jvp(lambda x: x * 1.0)
     f.defjvp(lambda primals, tangents: (primals[0] * 100.0, 3.0 * tangents[0] + tangents[0] ** 2))
     value, gradient = gradops.value_and_grad(f)(on(backend, 2.0))
@@ -599,8 +599,8 @@ def test_the_value_and_linearity_of_a_rule(backend):
 
 
 @pytest.mark.short_cases(0, "jax")
-def test_a_rule_that_calls_its_function(backend):
-    """At the arguments, whose derivative is by the rule again, and on tangents, in which the function is linear."""
+def test_rule_may_call_its_own_function(backend):
+    """Covers calls at the primals, where the rule applies again, and on tangents of a linear function."""
     f = gradops.custom_jvp(ops.exp)
     f.defjvp(lambda primals, tangents: (f(*primals), 3.0 * tangents[0] * f(*primals)))
     first = gradops.grad(f)
@@ -622,15 +622,15 @@ def test_a_rule_that_calls_its_function(backend):
     close(gradops.grad(lambda x: ops.scan(lambda c, _: (tripled(c, y), None), x, None, 2)[0])(x), 2.25)
 
 
-def test_a_rule_that_takes_its_own_derivative(backend):
+def test_rule_that_differentiates_itself_is_an_error(backend):
     f = gradops.custom_jvp(ops.exp)
     f.defjvp(lambda primals, tangents: gradops.jvp(f, primals, tangents))
     with pytest.raises(GradientError, match="its own function" if backend != "jax" else "to order 3"):
         gradops.grad(f)(on(backend, 1.0))
 
 
-def test_the_tangent_of_a_normalization_has_its_own():
-    """PyTorch's own kernel has a wrong one."""
+def test_second_tangent_of_a_normalization():
+    """PyTorch's own kernel gives a wrong one."""
     torch = pytest.importorskip("torch")
     x, v = (torch.tensor([row], dtype=torch.float64) for row in ([0.3, -0.5, 1.2], [1.0, 0.5, -0.2]))
 

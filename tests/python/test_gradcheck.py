@@ -1,4 +1,4 @@
-"""``gradcheck`` and ``gradgradcheck``: what is right passes, what is wrong is shown."""
+"""``gradcheck`` and ``gradgradcheck`` accept correct derivatives and report wrong ones."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def two(x, y):
 @pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("fast", [False, True])
-def test_right_derivatives_pass(kind, fast):
+def test_correct_derivatives_pass(kind, fast):
     x, y = make(kind, REAL), make(kind, REAL[::-1])
     assert gradcheck(two, (x, y), fast_mode=fast)
     assert gradgradcheck(two, (x, y), fast_mode=fast)
@@ -89,7 +89,7 @@ def wrong(kind, factor=2.0, offset=0.0):
 
 
 @pytest.mark.parametrize("kind", ["variable", "torch", "jax", "tensorflow"])
-def test_wrong_shows_analytic_beside_numeric(kind):
+def test_error_shows_analytic_and_numeric_gradients(kind):
     x = make(kind, [1.0, 2.0])
     f = gradops.custom_gradient(lambda x: (x * 1, lambda g: g * 2.5))
     with pytest.raises(RuntimeError, match="wrong at 2 of 4 places") as error:
@@ -120,14 +120,14 @@ def test_wrong_second_gradient():
             gradgradcheck(Detached.apply, x)
 
 
-def test_complex_wrong_names_the_part():
+def test_error_names_the_complex_part():
     z = make("variable", COMPLEX, "complex128")
     with pytest.raises(RuntimeError, match="Im"):
         gradcheck(wrong("variable").apply, z)
 
 
 @pytest.mark.parametrize("kind", ["variable", "torch"])
-def test_not_deterministic(kind):
+def test_nondeterministic_functions_are_reported(kind):
     rng = np.random.default_rng(0)
     x = make(kind, [1.0, 2.0])
     with pytest.raises(RuntimeError, match="not deterministic"):
@@ -173,7 +173,7 @@ def test_undefined_gradients(kind):
     assert gradcheck(Careful.apply, x)
 
     class Together(Function):
-        """Right one by one, but not where one of two is undefined."""
+        """Correct with one output gradient at a time, but not if exactly one of two is undefined."""
 
         @staticmethod
         def forward(ctx, x):
@@ -190,7 +190,7 @@ def test_undefined_gradients(kind):
     assert gradcheck(Together.apply, x, check_undefined_grad=False)
 
 
-def test_only_what_requires_a_gradient():
+def test_only_inputs_that_require_a_gradient_are_checked():
     x, c = make("variable", [1.0, 2.0]), Variable(np.array([3.0, 4.0]))
     assert gradcheck(lambda x, c, n: ops.floor(c) * x**n, (x, c, 2))
     with pytest.raises(ArgumentError, match="no input requires a gradient"):
@@ -210,14 +210,14 @@ def test_functions_without_gradient():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nan_is_no_gradient(kind):
+def test_nan_is_not_accepted_as_a_gradient(kind):
     with pytest.raises(RuntimeError, match="NaN is not a gradient"), np.errstate(invalid="ignore"):
         gradcheck(ops.sqrt, make(kind, [-1.0]))
 
 
 @pytest.mark.parametrize("kind", ["variable", "numpy", "torch", "tensorflow"])
 @pytest.mark.parametrize("leave", [lambda x: ops.sum(x * x).item(), lambda x: 3 * data(x)], ids=["number", "array"])
-def test_an_output_that_left_the_tape_is_wrong(kind, leave):
+def test_output_that_left_the_tape_fails(kind, leave):
     x = make(kind, [1.0, 2.0])
     if kind == "tensorflow":
         leave = (lambda leave: lambda x: leave(x.numpy()))(leave)

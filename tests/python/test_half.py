@@ -1,4 +1,4 @@
-"""The gradient of every op has the dtype of its input, in half precision too: by functions and by the tape, twice."""
+"""Every op's gradient has its input's dtype, also in half precision: by functions and by the tape, to second order."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ HALVES = [(b, name) for b in BACKENDS for name in ("float16", "bfloat16") if (b,
 
 
 def gradients_of(case: Case, backend: str, kinds: list[str], orders: int) -> dict[str, tuple]:
-    """The dtypes of a case's gradients where the differentiated arrays are of ``kinds``, beside which they should be.
+    """Return the dtypes of a case's gradients for differentiated arrays of ``kinds``, and the expected dtypes.
 
     Args:
-        kinds: dtypes, taken in turn by the arrays; other arguments are of the first one.
+        kinds: dtypes assigned to the arrays in turn; other arguments have the first one.
     """
     half = next(kind for kind in kinds if kind in KINDS)
     arguments = {k: each_array(v, lambda x: rounded(x, half)) for k, v in example(case).items()}
@@ -55,7 +55,7 @@ def gradients_of(case: Case, backend: str, kinds: list[str], orders: int) -> dic
             gradient = gradops.grad(f, every)
             note(f"order {order}", gradient(*values))
             f = lambda *xs, g=gradient: loss(made := list(g(*xs)), weights(made, seed=11))  # noqa: E731
-        if backend != "torch":  # whose tape is the only one of its tensors
+        if backend != "torch":  # PyTorch's own tape is the only one for its tensors
             variables = [Variable(x, requires_grad=True) for x in values]
             total = scalar(*variables)
             for order in range(1, orders + 1):
@@ -69,7 +69,7 @@ def gradients_of(case: Case, backend: str, kinds: list[str], orders: int) -> dic
     if backend == "jax":
         import jax
 
-        with contextlib.suppress(Exception):  # values decide
+        with contextlib.suppress(Exception):  # control flow depends on values
             jax.eval_shape(all_of_them, *leaves)
             return found
         found.clear()
@@ -91,7 +91,7 @@ def check(cases, backend: str, kinds: list[str], orders: int) -> None:
     assert not wrong, "\n".join(f"{k}: {v}" for k, v in wrong.items())
 
 
-# JAX and TensorFlow compile for each dtype.
+# JAX and TensorFlow compile again for each dtype.
 @pytest.mark.short_cases(0, "jax", "tensorflow")
 @pytest.mark.parametrize(
     "backend, name",
@@ -112,7 +112,7 @@ def test_second_derivatives_in_half_precision(backend, name):
 
 @pytest.mark.long
 @pytest.mark.parametrize("backend, name", HALVES)
-def test_beside_single_precision(backend, name):
+def test_mixed_with_single_precision(backend, name):
     """Each gradient has the dtype of its own input."""
     for kinds in ([name, "float32"], ["float32", name]):
         check((case for op, case in EACH.items() if op in PUBLIC), backend, kinds, 2)
@@ -140,7 +140,7 @@ FLOWS = {
 @pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend, name", HALVES)
 def test_flows(backend, name):
-    """Also beside whole numbers in NumPy's arrays, which lack bfloat16."""
+    """Covers integers in NumPy arrays, since NumPy lacks bfloat16."""
     x = backends.by_name(backend).convert(np.array([0.5, 1.0]), name)
     found = {}
     for what, f in FLOWS.items():
@@ -181,7 +181,7 @@ LONG_SUMS = {
     "average_pool": lambda x: ops.multiply(ops.average_pool(ops.reshape(x, (1, -1, 1)), 3000)[0, 0, 0], 3000),
     "adaptive": lambda x: ops.multiply(ops.adaptive_average_pool(ops.reshape(x, (1, -1, 1)), 1)[0, 0, 0], 3000),
 }
-WITHIN = {  # functions whose squares, sums or steps leave half precision where their values do not
+WITHIN = {  # squares, sums or steps of these functions overflow half precision although the results do not
     "norm": (ops.norm, [300.0, 400.0]),
     "norm of small numbers": (ops.norm, [3e-5, 4e-5]),
     "norm of order 3": (lambda x: ops.norm(x, 3), [300.0, 400.0]),
@@ -209,7 +209,7 @@ EXACT = {
 
 
 def in_half(backend: str, name: str, x) -> tuple:
-    """A tensor, and the numbers it holds in double precision."""
+    """Return a tensor in half precision, and its values in double precision."""
     x = backends.by_name(backend).convert(np.asarray(x, float), name)
     return x, wide(x)
 
@@ -220,14 +220,14 @@ def near(found, wanted, name: str, what: str) -> None:
     wanted = wide(wanted)
     if name == "float16":
         with np.errstate(over="ignore"):
-            wanted = wanted.astype(name)  # infinite where it is too large
+            wanted = wanted.astype(name)  # infinite if out of range
     np.testing.assert_allclose(wide(found), wanted, rtol=2 * step, atol=1e-6, err_msg=what)
 
 
 @pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend, name", HALVES)
-def test_long_sums_grow(backend, name):
-    """In half precision 1 adds nothing to 2048, or 256."""
+def test_long_sums_do_not_stagnate(backend, name):
+    """In half precision adding 1 to 2048 (float16) or 256 (bfloat16) has no effect."""
     x, _ = in_half(backend, name, ONES)
     for what, f in LONG_SUMS.items():
         near(f(x), np.array(3000.0), name, what)
@@ -239,7 +239,7 @@ def test_long_sums_grow(backend, name):
 
 @pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend, name", HALVES)
-def test_what_is_within_half_precision_is_found(backend, name):
+def test_results_within_range_do_not_overflow(backend, name):
     for what, (f, numbers) in WITHIN.items():
         x, same = in_half(backend, name, numbers)
         near(f(x), f(same), name, what)
@@ -249,14 +249,14 @@ def test_what_is_within_half_precision_is_found(backend, name):
 
 
 @pytest.mark.parametrize("backend, name", HALVES)
-def test_values_are_those_of_single_precision_rounded(backend, name):
+def test_values_are_single_precision_rounded(backend, name):
     x, same = in_half(backend, name, NEAR)
     for what, f in EXACT.items():
         near(f(x), f(same), name, what)
 
 
 def own_gradient_of_element(backend: str, x):
-    """The library's own sum for an element that was taken 3000 times."""
+    """Return the library's own gradient for an element gathered 3000 times."""
     if backend == "torch":
         leaf = x.clone().requires_grad_()
         leaf[FIRST].sum().backward()
@@ -274,8 +274,8 @@ def own_gradient_of_element(backend: str, x):
 
 
 @pytest.mark.parametrize("backend, name", [(b, name) for b, name in HALVES if b != "numpy"])
-def test_elements_taken_often(backend, name):
-    """The libraries' own derivatives add up in half precision."""
+def test_gradients_of_repeated_elements_match_the_library(backend, name):
+    """The libraries' own gradients accumulate in half precision."""
     x, _ = in_half(backend, name, [1.0, 1.0])
     own = wide(own_gradient_of_element(backend, x))
     assert own[0] == {"float16": 2048, "bfloat16": 256}[name]

@@ -1,4 +1,4 @@
-"""Values that are handed through: memory of their own, copies that stay connected, results without a slope."""
+"""Values returned unchanged: separate memory, connected copies, and results without a gradient."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def values(x):
 
 @pytest.mark.parametrize("library", ["numpy", "torch", "jax", "tensorflow"])
 @pytest.mark.parametrize("way", WAYS)
-def test_writing_to_the_result_leaves_the_input_alone(way, library):
+def test_writing_to_the_result_does_not_change_the_input(way, library):
     x = leaf(library)
     y = WAYS[way](x)
     y[0] = 100.0
@@ -71,7 +71,7 @@ def test_writing_to_the_result_leaves_the_input_alone(way, library):
     np.testing.assert_array_equal(values(x), [1, 2])
 
 
-def test_results_that_share_memory_with_each_other():
+def test_results_that_share_memory_are_separated():
     x = leaf("numpy")
     first, second = custom_gradient(lambda a: ((b := a * 2.0, b), lambda u, v: u + v))(x)
     first[0] = 100.0
@@ -79,7 +79,7 @@ def test_results_that_share_memory_with_each_other():
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch", "jax", "tensorflow"])
-def test_a_conversion_that_changes_nothing_is_no_view_of_itself(library):
+def test_conversion_without_change_allows_writes(library):
     x = leaf(library) * 1.0
     y = ops.convert_to_tensor(x)
     y[0] = 5.0
@@ -101,7 +101,7 @@ def test_copies_in_a_differentiated_function_stay_connected(how, library):
 
 
 @pytest.mark.parametrize("library", [*MAKERS, "torch"])
-def test_copies_of_a_dict_of_parameters_stay_connected(library):
+def test_copies_of_a_parameter_dict_stay_connected(library):
     p = {"w": torch.tensor([1.0, 2.0]) if library == "torch" else MAKERS[library]([1.0, 2.0])}
 
     def f(p):
@@ -112,7 +112,7 @@ def test_copies_of_a_dict_of_parameters_stay_connected(library):
     np.testing.assert_allclose(ops.convert_to_numpy(gradops.grad(f)(p)["w"]), [6, 12], rtol=1e-6)
 
 
-def test_a_torch_tensor_is_pickled_and_copied_as_before():
+def test_torch_tensors_pickle_and_copy_as_usual():
     kept = []
 
     def f(z):
@@ -131,7 +131,7 @@ def test_a_torch_tensor_is_pickled_and_copied_as_before():
 
 
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy])
-def test_copies_of_a_users_own_leaf_are_leaves(how):
+def test_copies_of_a_user_leaf_are_leaves(how):
     x = Variable(np.array([1.0, 2.0]), requires_grad=True)
     assert how(x).is_leaf and how(x).requires_grad
 
@@ -148,7 +148,7 @@ def test_copies_of_a_users_own_leaf_are_leaves(how):
         lambda x: 3,
     ],
 )
-def test_a_result_without_a_slope_is_an_error(f, library):
+def test_non_floating_result_is_an_error(f, library):
     x = torch.tensor([1.0, 2.0]) if library == "torch" else MAKERS[library]([1.0, 2.0])
     for derivative in (gradops.grad(f), gradops.value_and_grad(f)):
         with pytest.raises(GradientError, match="must return a floating scalar"):
@@ -184,8 +184,8 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", FUNCTIONAL)
-def test_a_derivative_is_written_without_changing_others(name, kind):
-    """As in ``for g in gradients: g *= scale``: some libraries hand one array to two inputs, or the caller's back."""
+def test_writing_to_a_derivative_changes_no_other_array(name, kind):
+    """User code writes ``for g in gradients: g *= scale``; some libraries return one array for two inputs."""
     make = KINDS[kind]
     given = [make(np.array(numbers)) for numbers in ([1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [1.0, -1.0, 0.5])]
     before = [values(x).copy() if not isinstance(x, np.ndarray) else x.copy() for x in given]
@@ -207,7 +207,7 @@ def _numbers(x):
 
 @pytest.mark.parametrize("create_graph", [False, True])
 @pytest.mark.parametrize("library", ["numpy", "jax", "tensorflow"])
-def test_gradients_of_one_pass_are_written_without_changing_others(library, create_graph):
+def test_writing_to_a_gradient_changes_no_other_gradient(library, create_graph):
     x, y = leaf(library), leaf(library)
     seed = Variable(leaf(library).data)
     first, second = grad(x + y, [x, y], [seed], create_graph=create_graph)
@@ -223,8 +223,8 @@ def test_gradients_of_one_pass_are_written_without_changing_others(library, crea
 
 
 @pytest.mark.parametrize("library", ["torch", "jax", "tensorflow"])
-def test_what_numpy_made_of_another_librarys_tensors_is_said_to_have_no_gradient(library):
-    """NumPy's functions take TensorFlow's tensors without a word."""
+def test_numpy_result_of_another_library_raises(library):
+    """NumPy functions silently accept TensorFlow tensors."""
     x = torch.tensor([1.0, 2.0]) if library == "torch" else MAKERS[library]([1.0, 2.0])
     for derivative, argument in (
         (lambda: gradops.grad(lambda z: np.float32(2))(x), "`f`"),
@@ -243,7 +243,7 @@ def test_what_numpy_made_of_another_librarys_tensors_is_said_to_have_no_gradient
 
 
 @pytest.mark.parametrize("kept", [np.array([1.0, 2.0]), Variable(np.array([1.0, 2.0]))])
-def test_what_a_gradient_function_closes_over_is_not_handed_out(kept):
+def test_closed_over_gradient_arrays_are_copied(kept):
     f = custom_gradient(lambda x: (x * 2.0, lambda upstream: kept))
     x = np.array([3.0, 4.0])
 
@@ -277,7 +277,7 @@ def test_what_a_gradient_function_closes_over_is_not_handed_out(kept):
         np.testing.assert_array_equal(_numbers(kept), [1, 2])
 
 
-def test_gradients_that_stay_connected_are_written_as_any_result():
+def test_connected_gradients_can_be_written():
     x, y = leaf("numpy"), leaf("numpy")
     first, second = grad(ops.sum(ops.square(x) * ops.square(x) + x * y), [x, y], create_graph=True)
     first *= 2.0
@@ -307,7 +307,7 @@ OF_NUMBERS = {
 
 @pytest.mark.parametrize("name", OF_NUMBERS)
 @pytest.mark.parametrize("library", OTHERS)
-def test_another_librarys_function_of_a_number_says_what_to_pass(library, name):
+def test_library_function_of_a_number_says_what_to_pass(library, name):
     pytest.importorskip(library.partition("'")[0])
     with pytest.raises(
         ArgumentTypeError, match=r"differentiate the function at a tensor of its library, such as `\w+\."
@@ -315,7 +315,7 @@ def test_another_librarys_function_of_a_number_says_what_to_pass(library, name):
         OF_NUMBERS[name](OTHERS[library]())
 
 
-def test_a_type_error_of_the_functions_own_stays_its_own():
+def test_type_errors_of_the_function_are_unchanged():
     def f(x):
         raise TypeError("Variable prices are not supported")
 

@@ -1,7 +1,7 @@
-"""Values and both derivatives of elementwise ops where formulas go wrong, each library's own against the tape's.
+"""Values and both derivatives of elementwise ops at numerically hard points, each library's own against the tape's.
 
-Where a value or a first derivative is not finite, what comes after it is not compared: there is none. NumPy's values
-are SciPy's and NumPy's, so an error that all share would be one of theirs; finite differences guard the derivatives.
+Higher orders are not compared where a lower one is not finite. NumPy and SciPy compute the values on NumPy, so an error
+shared by all libraries would come from there; finite differences guard the derivatives.
 """
 
 import contextlib
@@ -24,9 +24,9 @@ PAIRS = [x.ravel() for x in np.meshgrid([*SOME, np.inf, -np.inf, np.nan], [*SOME
 
 
 def of_tensors(count: int) -> dict:
-    """The elementwise ops of that many tensors, and nothing else that has no default, whose results are floats."""
+    """Return elementwise ops with ``count`` tensors, no other required argument, and floating results."""
     found = {}
-    for name, entry in list(registry.items()):  # a call may define ops of `gradops.scipy`
+    for name, entry in list(registry.items()):  # a call may register ops of `gradops.scipy`
         needed = [p.name for p in entry.signature.parameters.values() if p.default is p.empty]
         if (
             is_own(entry)
@@ -52,8 +52,8 @@ UNARY = of_tensors(1) | {
     "power 3.0": lambda x: ops.power(x, 3.0),
 }
 BINARY = of_tensors(2)
-# Where a library's function has fewer digits (TensorFlow's and JAX's error functions and logarithms of gamma), or where
-# what is compared is the small difference of large numbers.
+# Functions with fewer digits in a library (error functions and log-gamma in TensorFlow and JAX), and small differences
+# of large numbers.
 LOOSE = {
     "lgamma": 1e-14,
     "softplus": 2e-15,
@@ -67,7 +67,7 @@ LOOSE = {
 
 
 def derivatives(f, xs, backend):
-    """The value, the derivatives by each argument, and by each those of their sum; on the tape on NumPy."""
+    """Return the value, the derivatives, and the derivatives of their sum, for each argument; by the tape on NumPy."""
     zeros = [np.zeros(np.broadcast_shapes(*map(np.shape, xs)))] * len(xs)
     if backend == "numpy":
         leaves = [Variable(x, requires_grad=True) for x in xs]
@@ -110,7 +110,7 @@ def derivatives(f, xs, backend):
 
 
 def compare(got, want, xs, name, backend, unlike=None):
-    """Equal wherever the value, then the first derivatives, are finite (the second: at finite arguments)."""
+    """Compare where the value, then the first derivatives, are finite (second derivatives: at finite arguments)."""
     n, tolerance = len(xs), LOOSE.get(name, 1e-15)
     defined = np.isfinite(want[0]) & np.isfinite(got[0])
     twice = defined & np.all([np.isfinite(v) for v in (*want[1 : n + 1], *got[1 : n + 1], *xs)], 0)
@@ -125,7 +125,7 @@ def compare(got, want, xs, name, backend, unlike=None):
 
 @pytest.mark.parametrize("name", UNARY)
 def test_one_argument(name):
-    """Zero, tiny, huge, infinite, NaN: value, slope and curvature on each backend are the tape's."""
+    """At zero, tiny, huge, infinite and NaN arguments, value, slope and curvature on each backend equal the tape's."""
     with np.errstate(all="ignore"):
         want = derivatives(UNARY[name], [POINTS], "numpy")
         for backend in BACKENDS[1:]:
@@ -134,8 +134,8 @@ def test_one_argument(name):
 
 
 UNLIKE_FAR = {
-    **dict.fromkeys(("polygamma", "polygamma 1", "polygamma 2"), np.isneginf),  # infinitely many poles on the way
-    # the libraries' own functions, a row in docs/differences.md
+    **dict.fromkeys(("polygamma", "polygamma 1", "polygamma 2"), np.isneginf),  # infinitely many poles in between
+    # the libraries' own functions, stated in docs/differences.md
     **dict.fromkeys(("silu", "gelu, exact", "softsign", "squareplus"), np.isinf),
     "gelu": lambda x: (x < -8) | (np.abs(x) > 1e30),
 }
@@ -144,7 +144,7 @@ UNLIKE_FAR = {
 @pytest.mark.short_cases(3)
 @pytest.mark.parametrize("name", BINARY)
 def test_two_arguments(name):
-    """The same of two arguments: ties, gaps that overflow, infinities beside NaN."""
+    """Covers ties, gaps that overflow, and infinities paired with NaN."""
     a, b = PAIRS
     with np.errstate(all="ignore"):
         want = derivatives(BINARY[name], PAIRS, "numpy")
@@ -153,7 +153,7 @@ def test_two_arguments(name):
             compare(got, want, PAIRS, name, backend, UNLIKE.get(name, lambda a, b: None)(a, b))
 
 
-UNLIKE = {  # what differs, each with its row in docs/differences.md
+UNLIKE = {  # the differing points, stated in docs/differences.md
     "power": lambda a, b: (a <= 0) | (b == 0) & ~np.isfinite(a) | (np.abs(b) > 1e9) | (a == b) & (a == 1e-30),
     "arctan2": lambda a, b: (a == 0) & (b == 0),
     "binary_crossentropy": lambda a, b: np.abs(a) > 1e9,  # differences of large numbers
@@ -172,7 +172,7 @@ SMOOTH = np.array([0.31, 0.47, 0.73, 0.88])
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", UNARY)
 def test_finite_differences_of_one_argument(name, backend):
-    """At smooth points the derivatives are those of the values that the library itself gives."""
+    """At smooth points the derivatives match finite differences of the library's own values."""
     f, x = UNARY[name], SMOOTH + (0.9 if name == "arccosh" else 0)
     x = -x if name == "elu" else x
 
@@ -186,12 +186,12 @@ def test_finite_differences_of_one_argument(name, backend):
 
 
 def _bell(scale: float, factor):
-    """Slope and curvature of an integral of ``exp(scale * x**2)``."""
+    """Return slope and curvature of an integral of ``exp(scale * x**2)``."""
     return (lambda x: factor * mp.exp(scale * x * x), lambda x: 2 * scale * x * factor * mp.exp(scale * x * x))
 
 
 _FAR = 10**6
-"""Beyond it mpmath takes long for exponentials that no float holds."""
+"""Beyond this, mpmath takes long for exponentials that underflow every float."""
 
 
 def _logistic(x):
@@ -222,7 +222,7 @@ def _gate_by_tanh(x):
 
 
 def _gated(gate):
-    """Slope and curvature of ``x`` times a gate, of which the value and two derivatives are known."""
+    """Return slope and curvature of ``x`` times a gate with known value and derivatives."""
 
     def slope(x):
         return mp.mpf(x > 0) if abs(x) > _FAR else gate(x)[0] + x * gate(x)[1]
@@ -264,7 +264,7 @@ EXACT = {  # slope and curvature, without cancellation
     "tanh_shrink": (lambda x: _tanh(x) ** 2, lambda x: 2 * _tanh(x) * _sech2(x)),
 }
 EVERYWHERE = ("erf", "erfc", "normal_cdf", "arctan", "arcsinh", "arccosh")
-"""Where also the libraries' derivatives are right; of the others they lose the tails, a row in docs/differences.md."""
+"""Functions whose library derivatives are accurate too; others lose the tails, as stated in docs/differences.md."""
 PLACES = [0.3, 1.5, 3, 10, 20, 25, 40, 100, 300, 700, 1023, 1024, 6e4, 1e10, 1e22, 1e30, 1e155, 1e160, 1e300, np.inf]
 
 
@@ -276,7 +276,7 @@ PLACES = [0.3, 1.5, 3, 10, 20, 25, 40, 100, 300, 700, 1023, 1024, 6e4, 1e10, 1e2
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", EXACT)
 def test_tails(name, backend, dtype):
-    """Slopes and curvatures are mpmath's far from 0, and their limits at infinity."""
+    """Slopes and curvatures match mpmath's far from 0, and their limits at infinity."""
     if backend != "numpy" and name not in EVERYWHERE:
         pytest.skip("the library's own")
     limits, tolerance = np.finfo(dtype), {"float64": 1e-9, "float32": 2e-4, "float16": 2e-2}[dtype]
@@ -294,8 +294,8 @@ def test_tails(name, backend, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
-def test_slopes_of_angles_near_and_far_from_0(dtype):
-    """Their squares are 0 or infinite."""
+def test_slopes_of_angles_for_tiny_and_huge_arguments(dtype):
+    """Squares of the arguments underflow or overflow."""
     small, large = {"float64": (1e-170, 1e170), "float32": (1e-25, 1e25), "float16": (1e-3, 1e4)}[dtype]
     for size in (small, large):
         y, x = Variable(np.array([3 * size], dtype), True), Variable(np.array([4 * size], dtype), True)
@@ -305,22 +305,22 @@ def test_slopes_of_angles_near_and_far_from_0(dtype):
 
 
 def test_log_softmax_of_one_large_element():
-    """``1 - softmax`` has no digits left there."""
+    """``1 - softmax`` has no correct digits there."""
     x, tail = np.array([40.0, 0.0]), np.exp(-40.0) / (1 + np.exp(-40.0))
     found = gradops.functional.jacobian(ops.log_softmax, x)
     np.testing.assert_allclose(found, [[tail, -tail], [tail - 1, 1 - tail]], 1e-12)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_logsumexp_beside_infinity(backend):
-    """The row of docs/differences.md."""
+def test_logsumexp_with_infinity(backend):
+    """The difference is stated in docs/differences.md."""
     x = np.array([np.inf, 0.0, -np.inf])
     found = tape_gradient(ops.logsumexp, [x]) if backend == "numpy" else native_gradient(ops.logsumexp, [x], backend)
     np.testing.assert_array_equal(found[0], [np.nan] * 3 if backend == "numpy" else [np.nan, 0, 0])
 
 
 LOST = {
-    # where PyTorch's own derivative has no digits left: the argument and the order of the derivative
+    # the argument, and the derivative order at which PyTorch has no digits left
     "exp2": (1024.0, 1),
     "tanh": (40.0, 1),
     "sigmoid": (40.0, 1),
@@ -338,8 +338,8 @@ LOST = {
 
 
 @pytest.mark.parametrize("name", LOST)
-def test_what_libraries_lose_in_tails(name):
-    """The row of docs/differences.md that goes when PyTorch's own derivatives are right there."""
+def test_torch_derivatives_lose_tails(name):
+    """If this fails, PyTorch's derivatives are fixed: remove the row in docs/differences.md."""
     pytest.importorskip("torch")
     at, order = LOST[name]
     right, torchs = (derivatives(UNARY[name], [np.array([at])], b)[order][0] for b in ("numpy", "torch"))
@@ -347,15 +347,15 @@ def test_what_libraries_lose_in_tails(name):
 
 
 @pytest.mark.parametrize("name", ["silu", "softsign", "squareplus"])
-def test_slopes_of_libraries_at_infinity(name):
-    """The row of docs/differences.md that goes when PyTorch's own are limits."""
+def test_torch_slopes_at_infinity_are_nan(name):
+    """If this fails, PyTorch's slopes are limits: remove the row in docs/differences.md."""
     pytest.importorskip("torch")
     right, torchs = (derivatives(UNARY[name], [np.array([np.inf])], b)[1][0] for b in ("numpy", "torch"))
     assert right == (0 if name == "softsign" else 1) and np.isnan(torchs)
 
 
 def test_curvature_of_lgamma_on_tensorflow():
-    """The row of docs/differences.md that goes when TensorFlow's own series has no overflow."""
+    """If this fails, TensorFlow's series no longer overflows: remove the row in docs/differences.md."""
     pytest.importorskip("tensorflow")
     right, tensorflows = (
         derivatives(ops.special.lgamma, [np.array([1e155])], b)[2][0] for b in ("numpy", "tensorflow")
@@ -395,7 +395,7 @@ def test_curvature_of_lgamma_on_tensorflow():
     ],
 )
 def test_known_values(f, at, want, backend):
-    """Values by arbitrary precision (mpmath) and closed forms."""
+    """References are arbitrary-precision values (mpmath) and closed forms."""
     for got, wanted in zip(derivatives(f, [np.array([at])], backend), want):
         if wanted is not None:
             np.testing.assert_allclose(got, [wanted], rtol=1e-5, atol=1e-200 if abs(at) > 700 else 1e-100)
@@ -403,7 +403,7 @@ def test_known_values(f, at, want, backend):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_mixed_derivative_of_a_power_at_exponent_0(backend):
-    """d2/dx dy of ``x ** y`` is 1 / x at ``y = 0``; by ``y`` twice it is ``log(x) ** 2``."""
+    """d2/dx dy of ``x ** y`` is 1 / x at ``y = 0``; the second derivative with respect to ``y`` is ``log(x) ** 2``."""
     x, y = np.array([0.5, 2.0]), np.zeros(2)
     *_, by_x, by_y = derivatives(ops.power, [x, y], backend)
     np.testing.assert_allclose(by_x, 1 / x, rtol=1e-12)
@@ -412,8 +412,8 @@ def test_mixed_derivative_of_a_power_at_exponent_0(backend):
 
 @pytest.mark.parametrize("exponent", [0, 0.0])
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_power_of_0_has_no_derivative_to_pass_on(backend, exponent):
-    """Also where what is made of it has none, as in ``log(1 - x ** 0)``, whose 0 is a probability."""
+def test_constant_power_has_zero_gradient_even_if_the_outer_one_is_infinite(backend, exponent):
+    """An example is ``log(1 - x ** 0)``, the log of a probability that is 0."""
     for outer in (ops.log, ops.sqrt, lambda x: ops.exp(ops.sum(ops.log(x)))):
         f = lambda x: ops.sum(outer(1 - ops.power(x, exponent)))  # noqa: B023, E731
         np.testing.assert_array_equal(recorded_gradient(f, np.array([0.5, 2.0]), backend), [0, 0])
@@ -423,7 +423,7 @@ def test_a_power_of_0_has_no_derivative_to_pass_on(backend, exponent):
 @pytest.mark.parametrize(
     "name", "relu6 hard_sigmoid hard_tanh hard_shrink soft_shrink sparse_plus sparse_sigmoid hard_silu".split()
 )
-def test_nan_is_no_number(name, backend):
+def test_nan_gives_nan(name, backend):
     assert np.isnan(numpy(getattr(ops, name)(tensors(np.array([np.nan]), backend)))).all()
 
 
@@ -441,7 +441,7 @@ STEPS = {
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", STEPS)
 def test_steps_have_gradient_zero(name, backend):
-    """They are connected, so that a backward pass through nothing else gives zeros; and pass nothing on."""
+    """Step functions stay connected: a backward pass through them gives zeros, even from infinite gradients."""
     x, f = np.array([2.5, -3.25, np.inf]), STEPS[name]
     with np.errstate(all="ignore"):
         np.testing.assert_array_equal(recorded_gradient(lambda v: ops.sum(f(v)), x, backend), np.zeros(3))
@@ -452,7 +452,7 @@ def test_steps_have_gradient_zero(name, backend):
 
 
 def recorded_gradient(f, x, backend):
-    """The gradients of a library's own backward pass, with None where nothing is connected."""
+    """Return the gradients of a library's own backward pass, None if disconnected."""
     if backend == "torch":
         leaf = tensors(x, backend).requires_grad_()
         f(leaf).backward()
@@ -476,8 +476,8 @@ def recorded_gradient(f, x, backend):
 
 @pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_complex_sign_is_pytorchs(backend):
-    """Value and gradient, at 0 too, where they are 0."""
+def test_complex_sign_matches_pytorch(backend):
+    """Compares value and gradient, including 0, where both are 0."""
     torch = pytest.importorskip("torch")
     z = np.array([3 + 4j, -1e-3j, 2.0, 0.0, -1e100 + 1e100j])
     real, imag = np.array([1.0, -1.0, 0.0, 3.0, 1.0]), np.array([2.0, 0.0, 0.5, -1.0, 0.0])
@@ -501,14 +501,14 @@ def test_signed_zero(backend):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_denormal_numbers(backend):
-    """TensorFlow and JAX take them for 0."""
+    """TensorFlow and JAX flush them to 0."""
     got = numpy(ops.sqrt(tensors(np.array([1e-310]), backend)))
     np.testing.assert_allclose(got, [0.0 if backend in ("jax", "tensorflow") else 1e-155])
 
 
 @pytest.mark.parametrize("exponent", [1, 2, 3.0])
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_all_derivatives_of_whole_powers_at_zero(backend, exponent):
+def test_all_derivatives_of_integer_powers_at_zero(backend, exponent):
     f = lambda x: ops.power(x, exponent)  # noqa: E731
     for order in range(1, 6):
         f = gradops.grad(f)
@@ -518,21 +518,21 @@ def test_all_derivatives_of_whole_powers_at_zero(backend, exponent):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", ["prod", "nanprod", "cumprod", "nancumprod"])
-def test_products_beside_tiny_and_infinite_elements(name, backend):
-    """A rule that divides by the elements has no digits left in its second derivative, and none at infinity."""
+def test_products_with_tiny_and_infinite_elements(name, backend):
+    """A rule that divides by the elements loses its second derivative at tiny elements and is undefined at infinity."""
     f = lambda v: ops.reshape(getattr(ops, name)(v), (-1,))[-1]  # noqa: E731
     for x in ([1e-30, 0.5, -2.0], *([[np.inf, 0.5, -2.0]] if "cum" not in name else [])):
         value, slope, again = derivatives(f, [np.array(x)], backend)
         np.testing.assert_array_equal(value, np.prod(x))
         np.testing.assert_allclose(slope, [x[1] * x[2], x[0] * x[2], x[0] * x[1]], rtol=1e-12)
-        if np.isfinite(x).all():  # by the sum of the slopes
+        if np.isfinite(x).all():  # the derivatives of the sum of slopes
             np.testing.assert_allclose(again, [x[1] + x[2], x[0] + x[2], x[0] + x[1]], rtol=1e-12)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("f", [ops.abs, ops.angle])
 def test_complex_moduli_and_angles_at_0(f, backend):
-    """Their derivative is 0 there; of the modulus that has none, of the angle 0; beside 0 they have their own."""
+    """At 0 the modulus has gradient 0 by convention, and so has the angle; other elements are unaffected."""
     z = np.array([0.0, 3 + 4j])
     modulus = [0, (3 + 4j) / 5] if f is ops.abs else [0, (-4 + 3j) / 25]
     loss = lambda v: ops.sum(f(v))  # noqa: E731
@@ -556,15 +556,15 @@ def falling(n, k: int):
 
 @pytest.mark.short_cases(0, "tensorflow")
 @pytest.mark.parametrize("way", POWERS, ids="-".join)
-def test_powers_of_tensors_by_base(way):
-    """At 0 and below, to fourth order: ``y * (y - 1) * ... * x**(y - k)``, which is 0 where a factor is."""
+def test_tensor_powers_differentiated_by_base(way):
+    """At 0 and below, to fourth order: ``y * (y - 1) * ... * x**(y - k)``, which is 0 if a factor is."""
     with np.errstate(all="ignore"):
         found = flows.derivatives(way, lambda v: ops.power(v, flows.constant(v, EXPONENTS)), BASES, 4)
         for order, got in enumerate(found, 1):
             factor = falling(EXPONENTS, order)
             want = factor * BASES ** np.where(factor == 0, 1, EXPONENTS - order)
             np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-14, err_msg=str(order))
-    for n in (1.0, 3.0):  # one exponent for all, without dimensions
+    for n in (1.0, 3.0):  # one exponent for all, a scalar
         *_, third, fourth = flows.derivatives(way, lambda v, n=n: ops.power(v, flows.constant(v, n)), BASES, 4)
         np.testing.assert_allclose(third, 6.0 if n == 3 else 0.0, atol=1e-14)
         np.testing.assert_allclose(fourth, 0.0, atol=1e-13)
@@ -572,8 +572,8 @@ def test_powers_of_tensors_by_base(way):
 
 @pytest.mark.short_cases(0, "tensorflow")
 @pytest.mark.parametrize("way", POWERS, ids="-".join)
-def test_powers_of_tensors_by_exponent(way):
-    """``x**y * log(x)**k``: 0 at ``x = 0``, and there is none below."""
+def test_tensor_powers_differentiated_by_exponent(way):
+    """``x**y * log(x)**k`` is 0 at ``x = 0`` and undefined below."""
     with np.errstate(all="ignore"):
         found = flows.derivatives(way, lambda v: ops.power(flows.constant(v, BASES), v), EXPONENTS, 4)
         for order, got in enumerate(found, 1):
@@ -583,8 +583,8 @@ def test_powers_of_tensors_by_exponent(way):
 
 @pytest.mark.short_cases(0, "jax", "tensorflow")
 @pytest.mark.parametrize("way", POWERS, ids="-".join)
-def test_powers_of_tensors_by_both(way):
-    """``x**x`` by closed forms; where the exponent passes through 0, libraries lose its derivative."""
+def test_tensor_powers_differentiated_by_both(way):
+    """``x**x`` in closed form; libraries lose its derivative where the exponent passes through 0."""
     x = np.array([1.0, 2.0, 0.7])
     log = np.log(x)
     y, a = x**x, log + 1
@@ -608,7 +608,7 @@ def test_powers_of_numbers(way, base):
 @pytest.mark.parametrize("backend", [*BACKENDS, "variable"])
 @pytest.mark.parametrize("base", [np.array([-1.5, 2.0]), -2.0])
 def test_complex_powers_of_negative_numbers(backend, base):
-    """The logarithm of a base below 0 is complex; on variables it was NaN where the base was real."""
+    """The logarithm of a negative base is complex, also if the base is real."""
     exponent = np.array([0.5 + 1j, 2 - 0.3j])
     power = np.asarray(base, complex) ** exponent
     first, second = (power * np.log(np.asarray(base, complex)) ** n for n in (1, 2))
@@ -631,7 +631,7 @@ def test_complex_powers_of_negative_numbers(backend, base):
 
 @pytest.mark.parametrize("backend", BACKENDS[1:])
 def test_powers_of_complex_0(backend):
-    """The row of docs/differences.md: the variables' answer, or NaN, never another number."""
+    """A library gives the tape's result or NaN, never a different number: stated in docs/differences.md."""
     base, exponent = np.zeros(4, complex), np.array([2.0, 1.0, 0.0, 1.5 + 0.5j])
 
     def loss(y):
@@ -657,7 +657,7 @@ def test_powers_of_complex_0(backend):
 @pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_higher_derivatives_of_bessel_functions(backend):
-    """``1 + x**2 / 4 + x**4 / 64`` and ``x / 2 + x**3 / 16``."""
+    """Expected from the series ``1 + x**2 / 4 + x**4 / 64`` and ``x / 2 + x**3 / 16``."""
     x = np.array([0.0, 1e-8])
     for f, third, fourth in ((ops.i0, 24 / 64 * x, [0.375, 0.375]), (ops.special.i1, [0.375, 0.375], 120 / 384 * x)):
         *_, a, b = flows.derivatives((backend, "eager"), f, x, 4)
@@ -665,7 +665,7 @@ def test_higher_derivatives_of_bessel_functions(backend):
 
 
 def test_gelu_by_tanh_far_from_0():
-    """PyTorch's kernel has no third derivative there: the row of docs/differences.md that goes when it has."""
+    """PyTorch's kernel has no third derivative there. If this fails, remove the row in docs/differences.md."""
     torch = pytest.importorskip("torch")
 
     def third(start, grad):
@@ -679,7 +679,7 @@ def test_gelu_by_tanh_far_from_0():
 
 
 def twice(g, x):
-    """The derivative of the sum of the slopes of ``g``, compiled by JAX."""
+    """Return the derivative of the summed slopes of ``g``, compiled by JAX."""
     import jax
 
     return jax.jit(jax.grad(lambda v: jax.grad(lambda v: g(v).sum())(v).sum()))(tensors(np.array(x), "jax"))
@@ -693,15 +693,15 @@ IN_LOOPS |= {name: lambda x, f=BINARY[name]: f(x, 0.0 * x) for name in ("logadde
 
 @pytest.mark.short_cases(3)
 @pytest.mark.parametrize("name", IN_LOOPS)
-def test_second_derivatives_in_jaxs_loops(name):
-    """JAX drops a ``custom_jvp`` of a loop's body there, so that the function itself must have right derivatives."""
+def test_second_derivatives_in_jax_loops(name):
+    """JAX ignores a ``custom_jvp`` in a loop body there, so the function itself must have correct derivatives."""
     jax = pytest.importorskip("jax")
     f, x = IN_LOOPS[name], [0.0, 0.05, -0.3, 2.0]
     np.testing.assert_allclose(twice(lambda v: jax.lax.map(f, v), x), twice(f, x), rtol=1e-12, atol=1e-15)
 
 
-def test_second_derivatives_of_powers_in_jaxs_loops():
-    """The row of docs/differences.md that goes when this fails."""
+def test_second_derivatives_of_powers_in_jax_loops_are_nan():
+    """If this fails, remove the row in docs/differences.md."""
     jax = pytest.importorskip("jax")
     f = lambda v: ops.power(v, tensors(np.array(1.0), "jax"))  # noqa: E731
     np.testing.assert_array_equal(twice(f, [0.0, 2.0]), [0, 0])
@@ -711,7 +711,7 @@ def test_second_derivatives_of_powers_in_jaxs_loops():
 @pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_extremes_of_nan(backend):
-    """A choice by NaN has the gradient NaN; where it is one element of many the others keep theirs."""
+    """A maximum or minimum that is NaN has gradient NaN; rows without NaN keep their gradients."""
     x = tensors(np.array([[1.0, np.nan, 2.0], [3.0, 3.0, 1.0]]), backend)
     for op in (ops.max, ops.min, ops.ptp, ops.amax, ops.amin):
         value, gradient = gradops.value_and_grad(lambda x, op=op: ops.sum(op(x, axis=1)))(x)

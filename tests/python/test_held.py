@@ -1,4 +1,4 @@
-"""Objects that hold a tensor (a Keras variable, ``nnx.Param``, ``__jax_array__``, ``value``) are taken for it."""
+"""Objects that hold a tensor (Keras variables, ``nnx.Param``, ``__jax_array__``, ``value``) act as that tensor."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ X = np.array([[1.0, 2.0], [3.0, 4.0]])
 
 
 class Box:
-    """Holds a tensor as Keras's variables do, and would lose its gradient as an array."""
+    """Holds a tensor like a Keras variable; conversion to an array would lose its gradient."""
 
     def __init__(self, value):
         self.value = value
@@ -44,7 +44,7 @@ def boxes(backend):
     return [Box(x)] + ([OfJax(x)] if backend == "jax" else [])
 
 
-def test_ops_take_what_it_holds(backend):
+def test_ops_use_the_held_tensor(backend):
     for box in boxes(backend):
         np.testing.assert_allclose(ops.convert_to_numpy(ops.exp(box)), np.exp(X))
         np.testing.assert_allclose(ops.convert_to_numpy(ops.multiply(2.0, box)), 2 * X)
@@ -55,7 +55,7 @@ def test_ops_take_what_it_holds(backend):
         assert type(ops.convert_to_tensor(box)) is type(ops.convert_to_tensor(X))
 
 
-def test_derivatives_go_through(backend):
+def test_derivatives_flow_through_holders(backend):
     reverse = gradops.custom_gradient(lambda x: (x * 1.0, lambda upstream: upstream * -3.0))
     for box in boxes(backend):
         for f, expected in [
@@ -69,14 +69,14 @@ def test_derivatives_go_through(backend):
         np.testing.assert_allclose(ops.convert_to_numpy(jacobian)[0, 0], 2 * X[0])
 
 
-def test_a_variable_is_recorded_through_it():
+def test_variable_next_to_a_holder_is_recorded():
     x = gradops.Variable(X, requires_grad=True)
     y = ops.multiply(x, Box(np.array([1.0, 10.0])))
     ops.sum(y).backward()
     np.testing.assert_allclose(x.grad.data, np.broadcast_to([1.0, 10.0], X.shape))
 
 
-def test_torch_keeps_the_gradient_of_what_is_held():
+def test_torch_holder_keeps_the_gradient():
     torch = pytest.importorskip("torch")
     leaf = torch.tensor(X, requires_grad=True)
     box = Box(leaf)

@@ -1,4 +1,4 @@
-"""Images: what must hold whichever backend, beyond the parity cases."""
+"""Images: properties that hold on every backend, beyond the parity cases."""
 
 import numpy as np
 import pytest
@@ -20,8 +20,8 @@ on_each_backend = pytest.mark.parametrize("backend", BACKENDS)
 
 @pytest.mark.parametrize("interpolation", INTERPOLATIONS)
 @pytest.mark.parametrize("antialias", [False, True])
-def test_resampling_keeps_what_it_must(interpolation, antialias):
-    """The same size is the same image; constants stay; the result is linear in the image."""
+def test_resampling_invariants(interpolation, antialias):
+    """Resizing to the same size is the identity, constants are preserved, and the result is linear in the image."""
 
     def resized(x, size=(3, 9)):
         return image.resize(x, size, interpolation, antialias)
@@ -33,8 +33,8 @@ def test_resampling_keeps_what_it_must(interpolation, antialias):
 
 
 @pytest.mark.parametrize("size", [(3, 3), (12, 20), (3, 20)])
-def test_resize_is_tensorflows(size):
-    """TensorFlow's antialiased kernels and area means are in float32."""
+def test_resize_matches_tensorflow(size):
+    """TensorFlow computes antialiasing kernels and area means in float32."""
     import tensorflow as tf
 
     for interpolation in KERNELS:
@@ -43,7 +43,7 @@ def test_resize_is_tensorflows(size):
 
 
 def test_resize_to_proportions():
-    """The part that is cut or added lies in the middle, or around it."""
+    """The cropped or padded part is centred."""
     wide = np.arange(24.0).reshape(2, 12, 1)
     np.testing.assert_array_equal(image.resize(wide, (2, 4), crop_to_aspect_ratio=True), wide[:, 4:8])
     padded = image.resize(wide, (6, 12), pad_to_aspect_ratio=True, fill_value=-1.0)
@@ -60,7 +60,7 @@ def test_resize_to_proportions():
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("interpolation", ["nearest", "bilinear"])
-def test_transforms_that_stay(mode, interpolation):
+def test_identity_transforms(mode, interpolation):
     np.testing.assert_array_equal(image.affine_transform(photo, still, interpolation, mode), photo)
     np.testing.assert_array_equal(image.perspective_transform(photo, corners, corners, interpolation), photo)
     np.testing.assert_array_equal(image.elastic_transform(photo, 0.0, 1.0, interpolation, mode, seed=1), photo)
@@ -68,7 +68,7 @@ def test_transforms_that_stay(mode, interpolation):
     np.testing.assert_array_equal(image.map_coordinates(photo, places, int(interpolation == "bilinear"), mode), photo)
 
 
-def test_affine_with_a_horizon_is_tensorflows():
+def test_affine_with_a_horizon_matches_tensorflow():
     import tensorflow as tf
 
     transform = np.tile(still, (2, 1)) + rng.normal(size=(2, 8)) * np.array([0.1] * 6 + [0.01] * 2)
@@ -81,8 +81,8 @@ def test_affine_with_a_horizon_is_tensorflows():
 
 @pytest.mark.short_cases(0, "jax")
 @on_each_backend
-def test_places_that_are_nowhere(backend):
-    """Past the horizon, infinitely or very far out: the fill value, never an error."""
+def test_coordinates_beyond_the_horizon(backend):
+    """Coordinates past the horizon, infinite or very large give the fill value, never an error."""
     x = tensors(photo[0], backend)
     at_horizon = tensors(np.array([1.0, 0, 0, 0, 1, 0, -0.5, 0]), backend)
     result = numpy(image.affine_transform(x, at_horizon, fill_value=7.0))
@@ -95,8 +95,8 @@ def test_places_that_are_nowhere(backend):
             assert np.isfinite(numpy(image.map_coordinates(plane, far, order, mode)))[:3].all()
 
 
-def test_perspective_takes_points_to_points():
-    """A pixel at a start point comes to the end point."""
+def test_perspective_maps_start_points_to_end_points():
+    """A pixel at a start point moves to the end point."""
     x = np.zeros((9, 9, 1))
     start = np.array([[1, 1], [6, 2], [7, 7], [1, 6]])
     end = np.array([[0, 2], [7, 0], [8, 8], [2, 7]])
@@ -107,12 +107,12 @@ def test_perspective_takes_points_to_points():
         assert y[v, u, 0] == pytest.approx(value, rel=1e-9)
 
 
-def test_elastic_transform_has_seeds():
+def test_elastic_transform_follows_the_seed():
     one, same, other = (image.elastic_transform(photo, seed=s) for s in (1, 1, 2))
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, other)
     assert not np.array_equal(image.elastic_transform(photo), image.elastic_transform(photo))
-    # down and across are displaced differently, and so is each image
+    # the two axes are displaced differently, and so is each image
     ramp = np.stack(np.meshgrid(np.arange(8.0), np.arange(8.0), indexing="ij"), -1)
     moved = image.elastic_transform(np.stack([ramp, ramp]), 2.0, 1.0, fill_mode="nearest", seed=3)
     moved = moved - ramp
@@ -120,7 +120,7 @@ def test_elastic_transform_has_seeds():
     assert not np.allclose(moved[0], moved[1])
 
 
-def test_ssim_is_tensorflows():
+def test_ssim_matches_tensorflow():
     import tensorflow as tf
 
     other = np.clip(photo + rng.normal(0, 0.1, photo.shape), 0, 1)
@@ -136,7 +136,7 @@ def test_constant_images_have_no_edges():
     assert image.sobel_edges(np.full((1, 1, 2), 0.7)).shape == (1, 1, 2, 2)
 
 
-def test_colours_go_round():
+def test_colour_conversions_round_trip():
     np.testing.assert_allclose(image.hsv_to_rgb(image.rgb_to_hsv(photo)), photo, atol=1e-12)
     grey = np.full((1, 2, 3), 0.5)
     grey[0, 1] = 0.0
@@ -167,7 +167,7 @@ CALLS = {
 @pytest.mark.short_cases(4)
 @pytest.mark.parametrize("name", CALLS)
 def test_integers_are_rounded(name):
-    """Integers come back as what their floats give, rounded half to even and cut to the dtype's range."""
+    """Integer results are the float results rounded half to even and clipped to the dtype's range."""
     x = np.where(rng.random(photo.shape) < 0.5, 0, 255).astype("uint8")
     wanted = np.clip(np.round(CALLS[name](x.astype("float64"))), 0, 255)
     for backend in BACKENDS:
@@ -177,7 +177,7 @@ def test_integers_are_rounded(name):
 
 
 @on_each_backend
-def test_measures_of_integers_are_floats(backend):
+def test_measures_of_integer_images_are_floats(backend):
     x = np.round(255 * photo).astype("uint8")
     like = numpy(image.ssim(tensors(x, backend), tensors(x // 2, backend), 255.0, 3))
     assert like.dtype == np.float64
@@ -188,13 +188,13 @@ def test_measures_of_integers_are_floats(backend):
 
 
 @on_each_backend
-def test_halfway(backend):
-    """Of two elements equally near, the later one, also before the first."""
+def test_nearest_neighbour_ties(backend):
+    """The later of two equally near elements is taken, also before the first element."""
     x, places = tensors(np.arange(4.0), backend), tensors(np.array([[-0.5, 0.5, 1.5, 2.5, 3.5]]), backend)
     np.testing.assert_array_equal(numpy(image.map_coordinates(x, places, 0, "constant", -1.0)), [0, 1, 2, 3, -1])
 
 
-def test_integers_stay_exact_where_nothing_is_mixed():
+def test_integers_are_exact_without_interpolation():
     x = np.array([[2**60 + 1, 3], [2**62 - 1, 7]])
     np.testing.assert_array_equal(image.map_coordinates(x, np.indices((2, 2)), 0), x)
     np.testing.assert_array_equal(image.resize(x[..., None], (2, 2), "nearest")[..., 0], x)
@@ -248,7 +248,7 @@ SMOOTH = {
 @pytest.mark.short_cases(3)
 @pytest.mark.parametrize("name", SMOOTH)
 def test_compiled_gradients(name):
-    """``jax.jit`` and ``tf.function`` of the native gradient give what the tape gives, to images and transforms."""
+    """``jax.jit`` and ``tf.function`` of the native gradient equal the tape's, for images and transforms."""
     import jax
     import tensorflow as tf
 
@@ -269,8 +269,8 @@ def test_compiled_gradients(name):
 
 
 @on_each_backend
-def test_no_images(backend):
-    """A batch of none gives none."""
+def test_empty_batches(backend):
+    """An empty batch gives an empty batch."""
     x = tensors(photo[:0], backend)
     assert tuple(image.resize(x, (3, 4)).shape) == (0, 3, 4, 3)
     assert tuple(image.affine_transform(x, still).shape) == (0, 6, 5, 3)
@@ -278,7 +278,7 @@ def test_no_images(backend):
     assert tuple(image.gaussian_blur(x).shape) == (0, 6, 5, 3)
 
 
-def test_images_that_are_not_contiguous():
+def test_non_contiguous_images():
     x = np.asfortranarray(photo)[:, ::-1]
     for name in CALLS:
         np.testing.assert_array_equal(CALLS[name](x), CALLS[name](np.ascontiguousarray(x)), err_msg=name)
@@ -338,7 +338,7 @@ def test_bad_input(backend, name, arguments, keywords, error):
         getattr(image, name)(*arguments, **keywords)
 
 
-def test_tensor_in_hand_chooses_the_backend():
+def test_tensor_type_selects_the_backend():
     x = backends.by_name("torch").convert(photo)
     for call in SMOOTH.values():
         assert backends.of(call(x)).name == "torch"

@@ -16,7 +16,7 @@ def square_root(a):
 
 
 def cosine(a):
-    """The solution of x = a cos(x)."""
+    """Return the solution of x = a cos(x)."""
     return functional.fixed_point(lambda x, a: a * ops.cos(x), 0.5, a, tol=1e-14)
 
 
@@ -46,7 +46,7 @@ def test_fixed_point_to_second_order(backend):
 
 @pytest.mark.short_cases(0, "jax")
 def test_several_parameters_of_a_system(backend):
-    """A x = b by Newton: derivatives by A and b of a linear solve."""
+    """Solves A x = b by Newton's method; derivatives with respect to A and b match a linear solve's."""
     rng = np.random.default_rng(3)
     a, b = rng.normal(size=(3, 3)) + 3 * np.eye(3), rng.normal(size=3)
 
@@ -68,7 +68,7 @@ def test_bad_input(backend):
 
 @pytest.mark.short_cases(0, "jax")
 def test_single_precision_converges(backend):
-    """A deep equilibrium layer, whose iterates go to and fro within rounding."""
+    """A deep equilibrium layer, whose iterates alternate within rounding."""
     generator = np.random.default_rng(0)
     w, b = 0.3 * generator.normal(size=(4, 4)), generator.normal(size=(16, 4))
 
@@ -93,7 +93,7 @@ def test_tolerances_may_be_arrays():
 
 @pytest.mark.short_cases(0, "jax")
 def test_root_of_a_gradient(backend):
-    """Where ``x**3 - 3 a x`` is least: at the root of ``a``."""
+    """The minimum of ``x**3 - 3 a x`` is at the square root of ``a``."""
 
     def lowest(a):
         slope = grad(lambda x, a: ops.sum(x**3 - 3 * a * x))
@@ -105,7 +105,7 @@ def test_root_of_a_gradient(backend):
 
 
 SIZES = np.linspace(1.0, 2.0, 80)
-"""More unknowns than are solved for with a matrix."""
+"""More unknowns than are solved with a dense matrix."""
 
 
 def cube_root(a, backend):
@@ -113,7 +113,7 @@ def cube_root(a, backend):
 
 
 def by_heron(a, backend):
-    """The square root, of a structure of unknowns."""
+    """Return the square root by Heron's method, with a structure of unknowns."""
     start = {"x": on(backend, [1.0, 1.0]), "y": on(backend, 1.0)}
     found = functional.fixed_point(lambda t: {"x": 0.5 * (t["x"] + a / t["x"]), "y": t["y"] - t["y"] + a}, start)
     return found["x"][0] + 0 * found["y"]
@@ -126,7 +126,7 @@ def logarithm(a, backend):
 
 
 def of_a_matrix(a, backend):
-    """[[a, 1], [0, a**2]] x = 1"""
+    """Solve [[a, 1], [0, a**2]] x = 1."""
     found = functional.linear_solve(
         lambda t: (a * t[0] + t[1], a**2 * t[1]), (on(backend, 1.0), on(backend, 1.0)), tol=1e-14
     )
@@ -145,7 +145,7 @@ def large_argmin(a, backend):
 
 
 def large_system(a, backend):
-    """A circulant matrix, whose rows sum to ``a``."""
+    """Solve a circulant system whose rows sum to ``a``."""
     ones = on(backend, np.ones(80))
     return functional.linear_solve(lambda x: a * x + 0.3 * (ops.roll(x, 1) - x), ones, tol=1e-13)[3]
 
@@ -159,7 +159,7 @@ CASES = {
     large_argmin: lambda a: (np.log(a), 1 / a, -1 / a**2, 2 / a**3),
     large_system: lambda a: (1 / a, -1 / a**2, 2 / a**3, -6 / a**4),
 }
-"""Solutions that close over ``a``, with their value and three derivatives."""
+"""Solutions that close over ``a``, with their values and three derivatives."""
 
 
 @pytest.mark.short_cases(1, "jax", "tensorflow")
@@ -172,14 +172,14 @@ def test_closures_are_differentiated_to_third_order(case, backend):
 
     a, wanted = on(backend, at), CASES[case](at)
     np.testing.assert_allclose(numpy(f(a)), wanted[0], rtol=1e-8)
-    if backend == "numpy" or "large" not in case.__name__:  # the libraries take ten seconds and more
+    if backend == "numpy" or "large" not in case.__name__:  # other libraries take ten seconds and more
         np.testing.assert_allclose(numpy(grad(grad(grad(f)))(a)), wanted[3], rtol=1e-6)
     np.testing.assert_allclose(numpy(gradops.jvp(f, (a,), (on(backend, 2.0),))[1]), 2 * wanted[1], rtol=1e-6)
     np.testing.assert_allclose(numpy(gradops.jvp(grad(f), (a,), (on(backend, 1.0),))[1]), wanted[2], rtol=1e-6)
 
 
 @pytest.mark.short_cases(0, "jax", "tensorflow")
-def test_a_fourth_derivative_is_an_error(backend):
+def test_fourth_derivative_is_an_error(backend):
     def f(a):
         return cube_root(a, backend)
 
@@ -211,8 +211,8 @@ def test_vmapped(backend):
     np.testing.assert_allclose(numpy(grad(lambda a: ops.sum(gradops.vmap(f)(a)))(at)), slope, rtol=1e-8)
 
 
-def test_a_scope_in_forward_mode_inside_reverse_mode(backend):
-    """TensorFlow's recorders go on in the order in which they were opened."""
+def test_scope_in_forward_mode_inside_reverse_mode(backend):
+    """TensorFlow must resume its recorders in the order of their opening."""
 
     def f(a):
         gradops.stop_gradient_scope(lambda: a * 1.0)()
@@ -223,8 +223,8 @@ def test_a_scope_in_forward_mode_inside_reverse_mode(backend):
 
 
 @pytest.mark.short_cases(0, "jax")
-def test_saddles_and_systems(backend):
-    """From beside a saddle point to a minimum; a system that is not symmetric, by conjugate gradients to nowhere."""
+def test_saddle_points_and_nonsymmetric_systems(backend):
+    """A start near a saddle must reach a minimum; conjugate gradients do not converge for a nonsymmetric system."""
     x = functional.argmin(lambda x: ops.sum(x**4 - 2 * x**2), on(backend, [0.1, -0.2]))
     np.testing.assert_allclose(numpy(x), [1.0, -1.0], rtol=1e-8)
     turned = np.array([[0.0, 1.0], [-1.0, 0.0]])
@@ -238,7 +238,7 @@ def test_saddles_and_systems(backend):
 
 @pytest.mark.short_cases(0, "jax")
 def test_influence_functions(backend):
-    """The weights' derivative of a fit is ``-H^-1 g`` of each example (Koh & Liang 2017), and what refits show."""
+    """The derivative of a fit by an example's weight is ``-H^-1 g`` (Koh & Liang 2017), and agrees with refits."""
     rng = np.random.default_rng(2)
     x, y = rng.normal(size=(12, 2)), rng.integers(0, 2, 12) * 1.0
 

@@ -1,4 +1,4 @@
-"""Random effects and fits: closed forms, a Kalman filter, quadrature, finite differences; what is not identified."""
+"""Random effects and fits against closed forms, a Kalman filter, quadrature and finite differences; identifiability."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Y = 1.0 + 0.5 * X + RNG.normal(size=6)[GROUP] + 0.4 * RNG.normal(size=24)
 
 
 def normal(x, mean, sd):
-    """The negative log density of normal numbers, summed."""
+    """Return the summed negative log density of a normal distribution."""
     return ops.sum(0.5 * ops.square((x - mean) / sd) + ops.log(sd) + HALF_LOG_2PI + ops.zeros_like(x - mean))
 
 
@@ -55,7 +55,7 @@ START = {"beta": [0.3, 0.2], "log_sd": -0.3, "log_tau": 0.1, "u": np.zeros(6)}
 
 
 def marginal(theta):
-    """The random intercept model's, in closed form; theta as beta, log sd, log tau."""
+    """Return the random intercept model's marginal likelihood in closed form; theta is beta, log sd, log tau."""
     cov = np.exp(2 * theta[2]) * np.eye(24) + np.exp(2 * theta[3]) * (GROUP[:, None] == GROUP)
     r = Y - theta[0] - theta[1] * X
     return 0.5 * r @ np.linalg.solve(cov, r) + 0.5 * np.linalg.slogdet(cov)[1] + 24 * HALF_LOG_2PI
@@ -63,7 +63,7 @@ def marginal(theta):
 
 @pytest.mark.short_cases(0, "jax", "tensorflow")
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_random_intercept_is_integrated_out_exactly(backend):
+def test_random_intercept_is_integrated_out_exactly(backend):
     joint = random_intercept(*tensors([Y, X], backend))
     start = {name: tensors(np.array(x, float), backend) for name, x in START.items()}
     model = laplace(joint, start, random="u")
@@ -72,7 +72,7 @@ def test_a_random_intercept_is_integrated_out_exactly(backend):
     value, gradient = model.value_and_grad(theta)
     np.testing.assert_allclose(value, marginal(theta), rtol=1e-12)
     np.testing.assert_allclose(gradient, slopes(marginal, theta), rtol=1e-7, atol=1e-7)
-    # the mode is the best linear unbiased prediction
+    # the mode is the best linear unbiased predictor
     noise, tau = np.exp(2 * theta[2:])
     cov = noise * np.eye(24) + tau * (GROUP[:, None] == GROUP)
     design = (np.arange(6)[:, None] == GROUP) * tau
@@ -83,8 +83,8 @@ def test_a_random_intercept_is_integrated_out_exactly(backend):
     assert numpy(model.parameters(theta)["beta"]).shape == (2,)
 
 
-def test_gradients_of_quadratic_likelihoods_are_exact_by_factors_of_other_places():
-    """A search by the factor of the search before ends near the mode; the step that is left counts."""
+def test_gradients_of_quadratic_likelihoods_are_exact_with_a_reused_factor():
+    """A search with the previous factor ends near the mode; the gradient must include the remaining Newton step."""
     model = laplace(random_intercept(Y, X), START, random="u")
     for k in range(6):
         theta = model.start + 0.3 * np.array([np.sin(k), np.cos(k), np.sin(2 * k), np.cos(3 * k)])
@@ -98,7 +98,7 @@ def test_gradients_of_quadratic_likelihoods_are_exact_by_factors_of_other_places
 
 @pytest.mark.short_cases(0, "jax", "tensorflow")
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_profiled_parameters_are_at_their_best(backend):
+def test_profiled_parameters_are_optimal(backend):
     joint = random_intercept(*tensors([Y, X], backend))
     start = {name: tensors(np.array(x, float), backend) for name, x in START.items()}
     model = laplace(joint, start, random="u", profile="beta")
@@ -117,8 +117,8 @@ def test_profiled_parameters_are_at_their_best(backend):
         laplace(joint, start, random="u", profile="b")
 
 
-def test_the_joint_precision_is_of_all_parameters():
-    """Of a model that is normal in all but its variances, which are fixed, it is the joint Hessian itself."""
+def test_joint_precision_covers_all_parameters():
+    """With fixed variances the model is jointly normal, so the joint precision equals the joint Hessian."""
     model = laplace(random_intercept(Y, X), START, random="u", map={"log_sd": None, "log_tau": None})
     theta = model.start
     assert model.names == ["beta[0]", "beta[1]"]
@@ -134,7 +134,7 @@ def test_the_joint_precision_is_of_all_parameters():
     np.testing.assert_allclose(value, theta[0] + model.mode(theta), rtol=1e-9)
 
 
-def test_a_state_space_model_beside_the_kalman_filter():
+def test_state_space_model_matches_the_kalman_filter():
     y = np.cumsum(RNG.normal(size=200)) * 0.3 + RNG.normal(size=200) * 0.5
 
     def joint(p):
@@ -167,7 +167,7 @@ def logistic(counts, sizes):
     return joint
 
 
-def test_a_logistic_model_by_quadrature_and_its_own_differences():
+def test_logistic_model_matches_quadrature_and_finite_differences():
     sizes = np.array([400.0, 300.0, 500.0, 350.0])
     counts = np.array([150.0, 180.0, 90.0, 300.0])
     model = laplace(logistic(counts, sizes), {"mean": 0.0, "log_tau": -0.5, "u": np.zeros(4)}, random="u")
@@ -194,8 +194,8 @@ def test_a_logistic_model_by_quadrature_and_its_own_differences():
     np.testing.assert_allclose(model.hessian(theta), hessian, rtol=1e-6)
 
 
-def test_newton_finds_a_mode_where_the_start_has_no_curvature():
-    """Student's t far from its data: the Hessian at the start is not positive definite."""
+def test_newton_finds_a_mode_from_a_start_without_curvature():
+    """Student's t far from its data has an indefinite Hessian at the start."""
     y = np.array([0.0, 0.5, 8.0])
 
     def joint(p):
@@ -208,8 +208,8 @@ def test_newton_finds_a_mode_where_the_start_has_no_curvature():
     np.testing.assert_allclose(model.value(np.array([0.3])), value, rtol=1e-12)
 
 
-def test_a_mode_is_found_where_values_have_few_digits():
-    # The quantile of a probability near 1 has a step of 1e-6 where one of the logarithm of its complement has none.
+def test_mode_is_found_despite_inaccurate_values():
+    # For probabilities near 1 the quantile moves in steps of about 1e-6; through the complement it is smooth.
     noise = np.random.default_rng(3)
     u = np.append(noise.normal(size=200), [6.0, 6.3, 6.5])
     y = stats.gamma.isf(stats.norm.cdf(-u), 1.0) + noise.normal(size=u.size) / 2
@@ -226,7 +226,7 @@ def test_a_mode_is_found_where_values_have_few_digits():
     np.testing.assert_allclose([value, *gradient], [wanted, *slope], rtol=1e-6)
 
 
-def test_hessians_by_differences_know_how_far_parameters_move():
+def test_finite_difference_hessians_account_for_parameter_scale():
     noise = np.random.default_rng(5)
     x, group = noise.uniform(0, 1, 400), np.repeat(np.arange(20), 20)
     y = noise.poisson(np.exp(0.3 + 2 * x + noise.normal(size=20)[group] / 2))
@@ -244,7 +244,7 @@ def test_hessians_by_differences_know_how_far_parameters_move():
     np.testing.assert_allclose(errors(1e4), errors(1.0), rtol=1e-6)
 
 
-def test_a_map_fixes_and_shares():
+def test_map_fixes_and_shares_parameters():
     start = {"a": [1.0, 2.0, 3.0], "b": {"c": 4.0, "d": 5.0}, "u": np.zeros(3)}
 
     def joint(p):
@@ -273,13 +273,13 @@ def test_a_map_fixes_and_shares():
         ({"f": lambda p: ops.sum(p["u"][1:] ** 2)}, InferenceError, r"no curvature by u\[0\], whatever"),
     ],
 )
-def test_bad_models_are_named(change, error, match):
+def test_invalid_models_raise_named_errors(change, error, match):
     given = {"f": random_intercept(Y, X), "parameters": START, "random": "u", **change}
     with pytest.raises(error, match=match), np.errstate(all="ignore"):
         laplace(given.pop("f"), given.pop("parameters"), **given)
 
 
-def test_random_effects_without_a_mode_give_nan_and_say_so():
+def test_random_effects_without_a_mode_give_nan_and_a_warning():
     model = laplace(lambda p: ops.sum(p["a"] * p["u"] ** 2), {"a": 1.0, "u": np.ones(2)}, random="u")
     with pytest.warns(RuntimeWarning, match=r"curvature .* at a = -1; the least is by u\[0\] and u\[1\]"):
         value, gradient = model.value_and_grad([-1.0])
@@ -287,7 +287,7 @@ def test_random_effects_without_a_mode_give_nan_and_say_so():
     with pytest.raises(InferenceError, match="curvature"):
         model.mode([-1.0])
     flat = laplace(lambda p: ops.where(p["a"] > 0, 1.0, 0.0) * ops.sum(p["u"] ** 2), {"a": 1.0, "u": [0.0]}, random="u")
-    flat.value([1.0])  # of which the factor is known in the next search
+    flat.value([1.0])  # its factor is reused in the next search
     with pytest.warns(RuntimeWarning, match=r"no positive curvature .* the least is by u\[0\]"):
         assert np.isnan(flat.value([-1.0]))
     with pytest.raises(ShapeError, match="vector of 1 numbers"):
@@ -296,7 +296,7 @@ def test_random_effects_without_a_mode_give_nan_and_say_so():
 
 @pytest.mark.parametrize("labels", [np.arange(7), [0, 1, -1, -1, 1, 0, 6], [-1] * 7])
 @pytest.mark.parametrize("places", [[1, 2, 4], [], [0, 3, 5, 6]])
-def test_random_parameters_are_a_vector_of_their_own(places, labels):
+def test_random_parameters_form_a_separate_vector(places, labels):
     random = np.isin(np.arange(7), places)
     layout = Layout(np.arange(7.0), list("abcdefg"), random, labels)
     theta, u = -1 - np.arange(layout.theta.size), 9 + np.arange(layout.u.size)
@@ -306,7 +306,7 @@ def test_random_parameters_are_a_vector_of_their_own(places, labels):
 
 
 def exact_logistic(theta, counts, sizes):
-    """The logistic model's negative log-likelihood by adaptive quadrature."""
+    """Return the logistic model's negative log-likelihood by adaptive quadrature."""
     total = 0.0
     for count, size in zip(counts, sizes):
 
@@ -321,7 +321,7 @@ def exact_logistic(theta, counts, sizes):
 @pytest.mark.short_cases(1, "jax", "tensorflow")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(("integrate", "rtol"), [(True, 1e-10), ((-8, 8), 1e-7)])
-def test_single_effects_are_integrated_over_by_quadrature(backend, integrate, rtol):
+def test_scalar_effects_are_integrated_by_quadrature(backend, integrate, rtol):
     counts, sizes = np.array([0.0, 1, 4, 5, 2]), np.array([5.0, 5, 5, 5, 3])
     joint = logistic(*tensors([counts, sizes], backend))
     start = {name: tensors(np.array(x), backend) for name, x in {"mean": 0.2, "log_tau": 0.5, "u": np.zeros(5)}.items()}
@@ -334,7 +334,7 @@ def test_single_effects_are_integrated_over_by_quadrature(backend, integrate, rt
     assert abs(laplace(joint, start, random="u").value(theta) - value) > 1e-3
 
 
-def test_what_cannot_be_integrated_over_by_quadrature():
+def test_effects_unsuitable_for_quadrature_are_refused():
     def walk(p):
         return ops.sum((p["u"][1:] - p["u"][:-1]) ** 2) + ops.sum((p["u"] - p["a"]) ** 2)
 
@@ -348,7 +348,7 @@ def test_what_cannot_be_integrated_over_by_quadrature():
 
 
 def counts_of_groups(softplus):
-    """A logistic model of groups, of a function to ``log(1 + exp(x))``."""
+    """Return a logistic model of groups, given an implementation of ``log(1 + exp(x))``."""
 
     def joint(p):
         eta = p["a"] + ops.take(p["u"], GROUP, 0)
@@ -362,7 +362,7 @@ def own_softplus(x):
     return ops.logaddexp(x, 0.0), lambda g: g * ops.sigmoid(x)
 
 
-WAYS = {  # to write the same, and the kind of programs that follow
+WAYS = {  # implementations of softplus, and the kind of programs each leads to
     "at once": (lambda x: ops.logaddexp(x, 0.0), Shared),
     "formulas that are chosen by values": (
         lambda x: ops.logaddexp(x, 0.0) + special.gammainc(2.0 + 0 * x, 1.0) - special.gammainc(2.0, 1.0),
@@ -372,7 +372,7 @@ WAYS = {  # to write the same, and the kind of programs that follow
 }
 
 
-def test_a_likelihood_that_branches_on_values_is_refused():
+def test_likelihood_that_branches_on_values_is_refused():
     def softplus(x):
         return ops.logaddexp(x, 0.0) if ops.all(x < 99) else x
 
@@ -399,12 +399,12 @@ def test_programs_of_one_trace_and_of_several_agree(way, monkeypatch):
     monkeypatch.setattr(laplace_programs, "FEW", 0)
     monkeypatch.setattr(laplace_programs, "MANY", 0)
     model.value_and_grad(theta + 0.1)
-    again = model.value_and_grad(theta)  # by compiled programs, until now their steps in turn
+    again = model.value_and_grad(theta)  # by compiled programs; earlier calls ran the steps one by one
     np.testing.assert_allclose(again[0], value, rtol=1e-10)
     np.testing.assert_allclose(again[1], gradient, rtol=1e-8, atol=1e-10)
 
 
-def test_a_mode_is_found_again_for_other_data():
+def test_mode_is_recomputed_for_new_data():
     data = np.array([1.0, 2.0, 4.0])
     model = laplace(
         lambda p: normal(data, p["m"] + p["u"], 1.0) + normal(p["u"], 0.0, 1.0),
@@ -416,7 +416,7 @@ def test_a_mode_is_found_again_for_other_data():
     np.testing.assert_allclose(model.mode([0.0]), data / 2, atol=1e-12)
 
 
-def test_factors_of_quadratic_likelihoods_are_of_the_data_at_hand():
+def test_factors_of_quadratic_likelihoods_follow_changed_data():
     weight = np.array([1.0])
     joint = lambda p: ops.sum(weight * (p["m"] - p["u"]) ** 2 + p["u"] ** 2) / 2  # noqa: E731
     model = laplace(joint, {"m": 0.5, "u": np.zeros(3)}, random="u")
@@ -448,7 +448,7 @@ OF_AFFINE_MAPS = {
 
 @pytest.mark.parametrize("kind", [SeparableHessian, SparseHessian])
 @pytest.mark.parametrize("name", OF_AFFINE_MAPS)
-def test_elements_of_hessians_of_functions_of_affine_maps(name, kind, monkeypatch):
+def test_hessian_elements_of_functions_of_affine_maps(name, kind, monkeypatch):
     monkeypatch.setattr(strategy, "may_pay", lambda maps: kind is SeparableHessian)
     monkeypatch.setattr(SeparableHessian, "pays", property(lambda self: True, lambda self, value: None), raising=False)
     joint = OF_AFFINE_MAPS[name]
@@ -464,8 +464,8 @@ def test_elements_of_hessians_of_functions_of_affine_maps(name, kind, monkeypatc
     np.testing.assert_allclose(gradient, slopes(model.value, theta), rtol=1e-6, atol=1e-8)
 
 
-def test_few_products_are_taken_where_they_are_enough():
-    """Of crossed effects by maps, as a column of the Hessian has many elements; of a chain by its three colours."""
+def test_few_hessian_products_are_taken_if_they_suffice():
+    """Crossed effects have dense Hessian columns, so affine maps are used; a chain needs three colours."""
     u = np.zeros(60)
     at = np.arange(900)
     crossed = laplace(
@@ -504,11 +504,11 @@ def _once():
     return slope(np.array([0.5, 2.0])), model.value_and_grad(model.start)
 
 
-def test_what_a_trace_holds_is_freed_without_a_search_for_circles():
+def test_memory_of_a_trace_is_freed_without_garbage_collection():
     def alive():
         return sum(isinstance(x, (Node, Program, Scalars, Step)) for x in gc.get_objects())
 
-    _once()  # which makes what is kept for the next
+    _once()  # fills the caches
     gc.collect()
     before = alive()
     gc.disable()

@@ -1,4 +1,4 @@
-"""Fits beside closed forms and SciPy; intervals by the definition; what is wrong, by name; transforms."""
+"""Fits against closed forms and SciPy; intervals against their definition; named errors; transforms."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def logit(p, data):
 
 
 def reweighted(y, mean):
-    """Estimates and covariance of a generalised linear model with the canonical link, by Fisher's scoring."""
+    """Return estimates and covariance of a generalised linear model with canonical link, by Fisher scoring."""
     beta = np.zeros(3)
     for _ in range(50):
         mu, weight = mean(DESIGN @ beta)
@@ -68,7 +68,7 @@ def test_generalised_linear_models(backend, nll, y, mean):
     np.testing.assert_allclose(numpy(found.bse["beta"]), np.sqrt(np.diag(covariance)), rtol=1e-6)
 
 
-def test_a_linear_model_and_all_that_goes_with_a_fit():
+def test_linear_model_with_all_results_of_a_fit():
     found = fit(gaussian, {"beta": np.zeros(3), "log_sd": 0.0}, data={"X": DESIGN, "y": RESPONSE})
     beta, rss = np.linalg.lstsq(DESIGN, RESPONSE, rcond=None)[:2]
     sigma = np.sqrt(rss[0] / 30)
@@ -81,7 +81,7 @@ def test_a_linear_model_and_all_that_goes_with_a_fit():
     value, error = found.delta(lambda p: ops.exp(p["log_sd"]))
     np.testing.assert_allclose([value, error], [[sigma], [sigma / np.sqrt(60)]], rtol=1e-8)
     np.testing.assert_allclose(found.conf_int(0.1)[3], np.log(sigma) + np.array([-1, 1]) * 1.644853627 / np.sqrt(60))
-    # of a mean: the residual sum of squares grows by the factor exp(z^2 / n)
+    # profile interval of a mean: the residual sum of squares grows by the factor exp(z^2 / n)
     half = np.sqrt(rss[0] * np.expm1(1.959963985**2 / 30) * np.linalg.inv(DESIGN.T @ DESIGN)[1, 1])
     np.testing.assert_allclose(found.conf_int(method="profile")[1], beta[1] + np.array([-half, half]), rtol=1e-6)
     values, roots = found.profile("beta[1]", alpha=0.05, points=2)
@@ -99,7 +99,7 @@ def test_a_linear_model_and_all_that_goes_with_a_fit():
         found.conf_int(95)
 
 
-def test_a_model_with_random_effects():
+def test_model_with_random_effects():
     found = fit(random_intercept(Y, X), START, random="u")
     best = scipy.optimize.minimize(marginal, found.theta + 0.1, method="Nelder-Mead", options={"xatol": 1e-9})
     assert found.value <= best.fun + 1e-9
@@ -108,7 +108,7 @@ def test_a_model_with_random_effects():
     hessian = np.array([(slopes(marginal, found.theta + e) - slopes(marginal, found.theta - e)) / 2e-4 for e in step])
     np.testing.assert_allclose(found.cov_params(), np.linalg.inv(hessian), rtol=1e-4, atol=1e-7)
     assert "6 random effects" in found.summary() and found.params["u"].shape == found.bse["u"].shape == (6,)
-    # the standard deviation of an effect plus the mean, as of the joint precision
+    # the standard deviation of an effect plus the mean, from the joint precision
     inverse = np.linalg.inv(found.model.precision(found.theta, found.hessian).toarray())
     np.testing.assert_allclose(found.bse["u"], np.sqrt(np.diag(inverse)[:6]), rtol=1e-7)
     sums = found.delta(lambda p: p["beta"][0] + p["u"])[1]
@@ -117,7 +117,7 @@ def test_a_model_with_random_effects():
     assert GROUP[-1] == 5
 
 
-def test_bounds_hold_and_have_no_standard_error():
+def test_parameters_at_bounds_have_no_standard_error():
     y = np.array([1.0, 2.0, 4.0])
 
     def nll(p):
@@ -139,7 +139,7 @@ def test_bounds_hold_and_have_no_standard_error():
             fit(nll, {"a": 0.0, "b": 3.0}, bounds=bounds)
 
 
-def test_what_is_not_identified_is_named():
+def test_unidentified_parameters_are_named():
     y = np.array([1.0, 2.0, 4.0])
 
     def nll(p):
@@ -155,12 +155,12 @@ def test_what_is_not_identified_is_named():
         fit(lambda p: ops.abs(p["a"] - 1) + p["a"] ** 2 / 4, {"a": 3.0})
 
 
-def test_a_likelihood_that_is_not_a_number_says_where():
+def test_nan_likelihood_error_names_the_operation():
     with pytest.raises(InferenceError, match="nan at a = -1 and b = 2: `sqrt` is the first"), np.errstate(all="ignore"):
         fit(lambda p: ops.exp(ops.sqrt(p["a"]) * p["b"]), {"a": -1.0, "b": 2.0})
     y = np.array([0.0, 1.0, 2.0])
 
-    def guarded(p):  # the logarithm of 0 is in what `where` leaves out
+    def guarded(p):  # `where` discards the logarithm of 0
         return ops.sum(ops.where(y > 0, ops.log(y * p["a"]), 0.0)) - ops.sum(
             stats.gamma.logpdf(y + 1, p["a"], 0.0, p["b"])
         )
@@ -206,18 +206,18 @@ def test_transforms(backend, transform, size, holds, chart):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_correlations_near_1_have_a_log_jacobian(backend):
-    """``1 - tanh(20)**2`` is 0 in numbers; the logarithm of ``sech(20)**2`` is not."""
+def test_log_jacobian_of_correlations_near_1(backend):
+    """``1 - tanh(20)**2`` rounds to 0; the logarithm of ``sech(20)**2`` is finite."""
     x = np.array([20.0, -20.0, 0.3])
     left = np.log(2) - np.abs(x) - np.log1p(np.exp(-2 * np.abs(x)))  # log(sech(x))
-    want = 2 * left.sum() + left[1]  # the third row has two numbers
+    want = 2 * left.sum() + left[1]  # the third row has two elements
     log_jacobian = transforms.correlation_cholesky.log_jacobian
     np.testing.assert_allclose(numpy(log_jacobian(tensors(x, backend))), want, 1e-12)
     gradient = numpy(gradops.grad(log_jacobian)(tensors(x, backend)))
     np.testing.assert_allclose(gradient, -np.tanh(x) * [2, 3, 2], 1e-12)
 
 
-def test_transforms_start_in_the_middle_and_refuse_what_is_no_triangle():
+def test_transforms_of_zeros_and_of_wrong_sizes():
     np.testing.assert_allclose(transforms.simplex(np.zeros(4)), np.full(5, 0.2))
     with pytest.raises(ArgumentError, match="not of 4 numbers"):
         transforms.correlation_cholesky(np.zeros(4))

@@ -1,4 +1,4 @@
-"""Functions at the minimum by some of their arguments, or with these integrated out: closed forms, differences."""
+"""Functions minimised or integrated over some of their arguments, against closed forms and differences."""
 
 import numpy as np
 import pytest
@@ -12,11 +12,11 @@ Y = 3 + 1.5 * np.sin(np.arange(70.0))
 
 
 def generating(others, u):
-    """The cumulants of normal numbers, less what is observed."""
+    """Return the cumulant generating function of a normal sample, minus the observed terms."""
     return ops.sum(others[0] * u + 0.5 * u * u * others[1] ** 2) - ops.sum(u * Y)
 
 
-def test_the_saddlepoint_approximation_of_normal_numbers_is_their_density():
+def test_saddlepoint_approximation_of_a_normal_sample_is_exact():
     inner = Inner(generating, np.array([0.0, 1.0]), np.zeros(70))
     at, rest, n = np.array([2.5, 1.3]), Y - 2.5, 70
     squares = rest @ rest
@@ -29,13 +29,13 @@ def test_the_saddlepoint_approximation_of_normal_numbers_is_their_density():
 
 
 @pytest.mark.parametrize("backend", ["numpy", "torch"])
-def test_a_function_that_is_not_convex(backend):
+def test_nonconvex_inner_function(backend):
     def f(others, u):
         return ops.exp(others[0]) * ops.sum((u[1:] - u[:-1]) ** 2) + ops.sum((u**2 - others[1]) ** 2) + ops.sum(u)
 
     others, start = tensors([np.array([0.1, 0.5]), np.full(5, 0.01)], backend)
     inner = Inner(f, others, start)
-    assert inner._hessian.pattern.nnz == (13 if backend == "numpy" else 25)  # only NumPy's is by what depends on what
+    assert inner._hessian.pattern.nnz == (13 if backend == "numpy" else 25)  # only NumPy detects sparsity
     u = inner.mode(others)
     np.testing.assert_allclose(gradops.grad(f, 1)(others, u), 0, atol=1e-9)
     got = gradops.grad(inner.laplace)(others)
@@ -44,11 +44,11 @@ def test_a_function_that_is_not_convex(backend):
         np.testing.assert_allclose(float(got[k]), (ends[0] - ends[1]) / 2e-5, rtol=1e-7)
 
 
-def test_what_is_closed_over_may_be_0_where_the_pattern_is_found():
+def test_closed_over_zero_does_not_remove_elements_from_the_pattern():
     def marginal(p):
         inner = Inner(lambda others, u: ops.sum(u**2) + others[0] * u[0] + p * u[0] * u[1], np.ones(1), np.zeros(2))
         return inner.laplace(np.ones(1))
 
-    for p in (0.0, 0.5):  # the value is the log determinant of [[2, p], [p, 2]], and what is below 0 at the mode
+    for p in (0.0, 0.5):  # the value: log determinant of [[2, p], [p, 2]] and the minimum of the function, below 0
         want = p / (4 - p * p) * -1 - (2 * p / (4 - p * p) ** 2)
         np.testing.assert_allclose(gradops.grad(marginal)(p), want, atol=1e-12)

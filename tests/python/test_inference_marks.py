@@ -1,4 +1,4 @@
-"""What likelihoods report, draw and leave: closed forms, and the Kalman filter's innovations."""
+"""Reports, observations, simulations and residuals of likelihoods: closed forms, the Kalman filter's innovations."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def test_reports_and_residuals_of_a_normal_sample(backend):
     assert not np.array_equal(drawn, found.simulate(seed=4)["y"])
 
 
-def test_marks_do_nothing_outside_of_a_scope():
+def test_reports_and_observations_have_no_effect_outside_a_scope():
     np.testing.assert_allclose(
         gradops.grad(lambda m: normal({"mean": m, "log_sd": 0.0}, Y))(1.0), np.sum(1.0 - Y), rtol=1e-12
     )
     assert observed(Y) is Y
 
 
-def test_residuals_of_counts_are_between_the_quantiles_of_both_sides():
+def test_residuals_of_counts_lie_between_the_quantiles_of_both_sides():
     y = RNG.poisson(3.0, size=25).astype(float)
     found = fit(lambda p: -ops.sum(stats.poisson.logpmf(observed(y), p["rate"])), {"rate": 2.0})
     residuals = found.residuals(seed=1)
@@ -66,7 +66,7 @@ def test_residuals_of_counts_are_between_the_quantiles_of_both_sides():
             found.residuals(method)
 
 
-def test_sums_of_large_counts_are_of_few_terms():
+def test_sums_over_large_counts_use_few_terms():
     y = np.array([19_500.0, 20_100.0, 20_300.0])
     found = fit(lambda p: -ops.sum(stats.nbinom.logpmf(observed(y), 50.0, p["chance"])), {"chance": 0.002})
     np.testing.assert_allclose(found.residuals("integral", seed=1), found.residuals(seed=1), atol=1e-7)
@@ -85,7 +85,7 @@ def walk(p):
 
 
 def innovations(step, noise):
-    """The Kalman filter's, over their standard deviations."""
+    """Return the Kalman filter's standardised innovations."""
     mean, variance, found = 0.0, 100.0, []
     for k, y in enumerate(SERIES):
         variance = variance + step**2 if k else variance
@@ -103,15 +103,15 @@ def test_residuals_of_a_state_space_model_are_the_innovations():
     np.testing.assert_allclose(model.residuals(theta, "gaussian"), expected, rtol=1e-8, atol=1e-10)
     for method in ("slope", "integral", "mode"):
         np.testing.assert_allclose(model.residuals(theta, method), expected, rtol=1e-6, atol=1e-8)
-    # each tail times a normal density is not normal, so its integral is approximate
+    # a tail times a normal density is not normal, so its integral is approximate
     np.testing.assert_allclose(model.residuals(theta), expected, atol=0.15)
 
 
 @pytest.mark.parametrize(
     ("family", "args", "mode"),
     [
-        (stats.gamma, (3.0, 0.0, 1.5), (3.0, 3.0 / np.sqrt(2))),  # and the standard deviation of the curvature
-        (stats.gamma, (0.5,), None),  # which has none
+        (stats.gamma, (3.0, 0.0, 1.5), (3.0, 3.0 / np.sqrt(2))),  # mode and standard deviation from the curvature
+        (stats.gamma, (0.5,), None),  # has no mode
         (stats.t, (2.5, 1.0), (1.0, np.sqrt(2.5 / 3.5))),
         (stats.beta, (2.0, 0.7), None),
         (stats.uniform, (-1.0, 3.0), None),
@@ -132,7 +132,7 @@ def test_integrals_of_densities_are_probabilities(family, args, mode):
         assert np.isnan(found.residuals("mode")).any()
 
 
-def test_integrals_are_uniform_where_random_effects_are_integrated_out():
+def test_integrated_residuals_are_uniform_with_random_effects():
     group = np.repeat(np.arange(10), 2)
 
     def of(numbers):
@@ -147,7 +147,7 @@ def test_integrals_are_uniform_where_random_effects_are_integrated_out():
     model = of(np.ones((20, 2)))
     found = of(model.simulate(model.start, 1)["y"]).residuals(model.start, "integral", 3)
     assert scipy.stats.kstest(found.reshape(-1), "norm").pvalue > 0.01
-    assert abs(np.corrcoef(found[::2].reshape(-1), found[1::2].reshape(-1))[0, 1]) < 0.45  # of one group, too
+    assert abs(np.corrcoef(found[::2].reshape(-1), found[1::2].reshape(-1))[0, 1]) < 0.45  # within a group as well
 
 
 def test_simulations_have_the_moments_of_the_model():
@@ -163,7 +163,7 @@ def test_simulations_have_the_moments_of_the_model():
     chi = np.einsum("ij,jk,ik->i", drawn, np.linalg.inv(covariance), drawn)
     assert scipy.stats.kstest(chi, "chi2", (3,)).pvalue > 0.01
     kept = model.simulate(model.start, 1, effects=False)
-    assert kept.keys() == {"y"} and abs(kept["y"]).max() < 2.5  # about the mode, 0
+    assert kept.keys() == {"y"} and abs(kept["y"]).max() < 2.5  # around the mode, 0
 
 
 @pytest.mark.short_cases(0, "jax", "tensorflow")
@@ -182,13 +182,13 @@ def test_loop_over_time_is_drawn_in_two_runs(backend, monkeypatch):
     runs, restart = [], validation._Drawing.restart
     monkeypatch.setattr(validation._Drawing, "restart", lambda self: runs.append(restart(self)))
     drawn = model.simulate(model.start, 1)
-    assert len(runs) <= 4  # one before the first run, one for what it sees for the first time
+    assert len(runs) <= 4  # one before the first run, one for observations seen for the first time
     np.testing.assert_allclose(drawn["x"], drawn["x"][0] * 0.9 ** np.arange(12), atol=1e-3)
     np.testing.assert_allclose(drawn["y"], drawn["x"], atol=1e-3)
     assert abs(drawn["x"][0]) > 0.1
 
 
-def test_what_is_read_after_it_was_drawn_is_drawn_first():
+def test_values_read_after_being_drawn_are_drawn_first():
     def autoregression(p):
         y = observed(SERIES)
         return -ops.sum(stats.norm.logpdf(y[1:], p["phi"] * y[:-1], 1.0)) - stats.norm.logpdf(y[0], 0.0, 1.0)
@@ -217,7 +217,7 @@ def test_missing_observations_stay_missing():
     np.testing.assert_array_equal(np.isnan(found.simulate(seed=1)["y"]), np.isnan(y))
 
 
-def test_vectors_are_drawn_together():
+def test_multivariate_observations_are_drawn_together():
     cov = np.array([[1.0, 0.6], [0.6, 2.0]])
     points = RNG.normal(size=(300, 2))
 
@@ -241,7 +241,7 @@ def effects(p):
     return -ops.sum(seen) - ops.sum(stats.norm.logpdf(p["u"], 0.0, p["sd"]))
 
 
-def test_gradients_at_drawn_data_have_the_mean_0_where_the_approximation_is_exact():
+def test_gradients_at_simulated_data_have_mean_0():
     found = fit(effects, {"mean": 0.0, "sd": 1.0, "u": np.zeros(4)}, random="u", transforms={"sd": transforms.positive})
     checked = found.model.consistency(found.theta, 200, seed=1)
     assert checked.gradients.shape == (200, 2) and checked.pvalue > 0.01
@@ -267,12 +267,12 @@ def mass(y, mean):
         (lambda p: mass(observed(Y), p["m"]) + mass(observed(Y[1:]), 0.0), "residuals", "`y` marks several tensors"),
     ],
 )
-def test_marks_without_a_meaning_are_named(nll, call, match):
+def test_invalid_observations_and_reports_are_named(nll, call, match):
     with pytest.raises(ArgumentError, match=match):
         getattr(fit(nll, {"m": 0.0}), call)()
 
 
-def test_an_unknown_method_and_too_few_draws():
+def test_unknown_method_and_too_few_draws():
     found = fit(normal, NORMAL, Y)
     with pytest.raises(ArgumentError, match="integral or mode; got exact"):
         found.residuals("exact")

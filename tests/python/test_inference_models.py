@@ -1,7 +1,7 @@
-"""Models of the field: estimates and standard errors against closed forms, whose derivatives are by differences.
+"""Common models: estimates and standard errors against closed-form likelihoods, differentiated numerically.
 
-The standard errors are of the observed information, as the exact Hessian's; statsmodels' and R's of Gamma and negative
-binomial models are of the expected one.
+Standard errors use the observed information, the exact Hessian's; statsmodels and R use the expected information for
+Gamma and negative binomial models.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def hidden(p, x, y):
 
 
 def of_hidden(t):
-    """The sum over all paths by products of matrices, scaled."""
+    """Return the hidden Markov model's likelihood as a scaled product of matrices, the sum over all paths."""
     stay, rate = scipy.special.expit(t[:2]), np.exp(t[2:])
     move = np.array([[stay[0], 1 - stay[0]], [1 - stay[1], stay[1]]])
     alpha, total = np.array([0.5, 0.5]), 0.0
@@ -185,7 +185,7 @@ def logistic_intercepts(p, x, y):
 
 
 def of_logistic_intercepts(t):
-    """The Laplace approximation, of effects that are independent of each other."""
+    """Return the Laplace approximation for independent effects."""
     u, precision = np.zeros(10), np.exp(-2 * t[2])
     for _ in range(30):
         p = scipy.special.expit(eta(t) + u[G])
@@ -280,7 +280,7 @@ MODELS = {
 
 
 def second_differences(f, size, h=0.03):
-    """The Hessian at 0, of the sixth order."""
+    """Return the Hessian at 0 by differences of sixth order."""
     weights = {1: 1.5, 2: -0.15, 3: 1 / 90}
     unit = np.eye(size)
 
@@ -312,17 +312,17 @@ def test_estimates_and_standard_errors(backend, name):
     np.testing.assert_allclose(found.value, reference(found.theta), rtol=1e-9)
     errors, size = np.sqrt(np.diag(found.cov_params())), found.theta.size
 
-    def scaled(z):  # the parameters in units of their standard errors
+    def scaled(z):  # parameters in units of their standard errors
         return reference(found.theta + z * errors)
 
     correlation = found.cov_params() / np.outer(errors, errors)
-    np.testing.assert_allclose(correlation @ slopes(scaled, size), 0, atol=1e-5)  # how far the estimates are off
+    np.testing.assert_allclose(correlation @ slopes(scaled, size), 0, atol=1e-5)  # errors of the estimates
     by_differences = np.linalg.inv(second_differences(scaled, size))
     np.testing.assert_allclose(np.sqrt(np.diag(by_differences)), 1, rtol=1e-5)
     np.testing.assert_allclose(by_differences, correlation, atol=2e-5)
 
 
-def test_a_linear_models_standard_errors_with_a_positive_parameter():
+def test_linear_model_standard_errors_with_a_positive_parameter():
     def nll(p):
         return -ops.sum(stats.norm.logpdf(NORMAL, p["a"] + p["b"] * X, p["sd"]))
 

@@ -1,4 +1,4 @@
-"""Posterior densities, the No-U-Turn sampler by known moments, parameters with transforms in fits, ArviZ."""
+"""Posterior densities, the No-U-Turn sampler against known moments, transformed parameters in fits, ArviZ."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def normal(p, y):
     return -ops.sum(stats.norm.logpdf(y, p["mean"], p["sd"]))
 
 
-@pytest.mark.parametrize("backend", [b for b in BACKENDS if b in ("numpy", "torch")])  # one that compiles, one not
-def test_a_fit_of_transformed_parameters(backend):
+@pytest.mark.parametrize("backend", [b for b in BACKENDS if b in ("numpy", "torch")])  # compiling or not
+def test_fit_of_transformed_parameters(backend):
     start = {name: tensors(np.array(x), backend) for name, x in {"mean": 4.0, "sd": 1.0}.items()}
     found = fit(normal, start, data=tensors(DATA, backend), transforms=POSITIVE)
     sd = DATA.std()
@@ -35,7 +35,7 @@ def test_a_fit_of_transformed_parameters(backend):
     np.testing.assert_allclose([found.bse["mean"], found.bse["sd"]], sd / np.sqrt([5, 10]), rtol=1e-6)
 
 
-def test_transforms_with_maps_and_effects_and_what_they_refuse():
+def test_transforms_with_maps_and_effects_and_their_errors():
     start = {**{k: x for k, x in START.items() if k != "log_tau"}, "tau": np.exp(0.1)}
 
     def joint(p):
@@ -58,7 +58,7 @@ def test_transforms_with_maps_and_effects_and_what_they_refuse():
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_density_of_free_numbers_has_the_jacobian(backend):
+def test_density_of_unconstrained_parameters_includes_the_jacobian(backend):
     start = {"mean": tensors(np.array(4.0), backend), "sd": tensors(np.array(1.5), backend)}
     target = posterior(normal, start, data=tensors(DATA, backend), transforms=POSITIVE)
 
@@ -75,7 +75,7 @@ def test_a_density_of_free_numbers_has_the_jacobian(backend):
     assert target.logp(np.array([np.nan, 0.0])) == -np.inf
 
 
-def test_jax_transforms_the_density():
+def test_jax_transforms_apply_to_the_density():
     jax = pytest.importorskip("jax")
     start = {"mean": jax.numpy.array(4.0), "sd": jax.numpy.array(1.5)}
     target = posterior(normal, start, data=jax.numpy.array(DATA), transforms=POSITIVE)
@@ -108,7 +108,7 @@ def test_draws_have_known_moments():
 
 
 @pytest.mark.long
-def test_random_effects_are_integrated_out_and_drawn_again():
+def test_random_effects_are_integrated_out_then_sampled():
     def nlp(p):
         return (3.0 - p["a"] - p["u"]) ** 2 / 2 + p["u"] ** 2 / 2 + p["a"] ** 2 / 4
 
@@ -127,7 +127,7 @@ def test_random_effects_are_integrated_out_and_drawn_again():
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_what_cannot_be_drawn():
+def test_invalid_targets_are_refused():
     with pytest.raises(InferenceError, match="no number at a = 0"):
         posterior(lambda p: ops.log(p["a"]), {"a": 0.0}).sample(10)
     with pytest.raises(ArgumentError, match="`tune` 20"):
@@ -143,8 +143,8 @@ def test_what_cannot_be_drawn():
 
 
 @pytest.mark.parametrize("name", ["arviz_base", "arviz"])
-def test_arviz_takes_the_groups(name, monkeypatch):
-    """Its own function of either version, where it is not installed, is one that gives what it got."""
+def test_arviz_accepts_the_groups(name, monkeypatch):
+    """ArviZ's constructor of either version is replaced by a function that returns its argument."""
     own = {"arviz_base": lambda groups: groups, "arviz": lambda **groups: groups}[name]
     for module in ("arviz_base", "arviz"):
         monkeypatch.setitem(sys.modules, module, types.SimpleNamespace(from_dict=own) if module == name else None)

@@ -1,4 +1,4 @@
-"""In-place writes: right gradients, views, and saved tensors that were changed."""
+"""In-place writes: correct gradients, views, and overwritten saved tensors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 
 
 def of(kind, values):
-    """A leaf that requires a gradient, as a variable over an array library or as a torch tensor."""
+    """Return a leaf that requires a gradient: a variable over an array library, or a torch tensor."""
     values = np.asarray(values, float)
     if kind == "torch":
         return torch.tensor(values, requires_grad=True)
@@ -149,7 +149,7 @@ def gradients(kind, f):
 
 
 @pytest.mark.parametrize("f", CASES, ids=lambda f: f.__name__)
-def test_same_as_torch(f):
+def test_gradients_match_torch(f):
     for got, want in zip(gradients("numpy", f), gradients("torch", f)):
         np.testing.assert_allclose(got, want, rtol=1e-12)
 
@@ -157,7 +157,7 @@ def test_same_as_torch(f):
 @pytest.mark.short_cases(3)
 @pytest.mark.parametrize("f", FUNCTIONAL, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("kind", ["jax", "tensorflow"])
-def test_functionally_on_arrays_that_cannot_be_written(kind, f):
+def test_immutable_arrays_match_torch(kind, f):
     for got, want in zip(gradients(kind, f), gradients("torch", f)):
         np.testing.assert_allclose(got, want, rtol=1e-6)
 
@@ -174,7 +174,7 @@ def test_second_derivative(f):
         np.testing.assert_allclose(got, want, rtol=1e-12)
 
 
-def test_position_set_twice_keeps_the_last():
+def test_duplicate_index_keeps_the_last_value():
     x, w = of("numpy", [1.0, 2, 3]), of("numpy", [5.0, 6])
     y = x * 1
     y[[0, 0]] = w
@@ -184,7 +184,7 @@ def test_position_set_twice_keeps_the_last():
     np.testing.assert_allclose(x.grad.data, [0, 10, 100])
 
 
-def test_value_of_more_dimensions():
+def test_value_with_more_dimensions():
     x, w = of("numpy", np.zeros((2, 3))), of("numpy", [[[1.0, 2, 3]]])
     y = x * 1
     y[0] = w
@@ -192,7 +192,7 @@ def test_value_of_more_dimensions():
     np.testing.assert_allclose(w.grad.data, [[[2, 4, 6]]])
 
 
-def test_array_is_written_where_it_is():
+def test_array_is_written_in_place():
     array = np.zeros(3)
     v = Variable(array)
     v[1] = Variable(2.0, requires_grad=True)
@@ -255,7 +255,7 @@ def test_stale_saved_tensor():
         z.sum().backward()
 
 
-def test_stale_through_a_view_and_through_detach():
+def test_stale_saved_tensor_through_views_and_detach():
     for change in (lambda y: y[0:1].__iadd__(1), lambda y: y.detach().__imul__(2), lambda y: y.T.__setitem__(0, 3)):
         y = of("numpy", [1.0, 2]) * 2
         z = y * y
@@ -264,7 +264,7 @@ def test_stale_through_a_view_and_through_detach():
             z.sum().backward()
 
 
-def test_what_was_not_saved_may_change():
+def test_unsaved_tensors_may_be_written():
     x = of("numpy", [1.0, 2])
     y = x * 2
     z = y + 1
@@ -275,7 +275,7 @@ def test_what_was_not_saved_may_change():
     np.testing.assert_allclose(x.grad.data, [6, 4])
 
 
-def test_many_writes_keep_little():
+def test_many_writes_keep_memory_bounded():
     v = Variable(np.zeros(2))
     x = of("numpy", [1.0, 2])
     y = v * x
@@ -286,7 +286,7 @@ def test_many_writes_keep_little():
         y.sum().backward()
 
 
-def test_version_is_forgotten_with_the_buffer():
+def test_version_is_dropped_with_the_buffer():
     from gradops.autodiff import state
 
     before = len(state.written)
@@ -321,7 +321,7 @@ def test_leaves():
 
 
 @pytest.mark.parametrize("kind", ["jax", "tensorflow"])
-def test_leaves_on_arrays_that_cannot_be_written(kind):
+def test_leaves_on_immutable_arrays(kind):
     x = of(kind, [1.0, 2])
     with pytest.raises(RuntimeError, match="leaf"):
         x += 1
@@ -345,7 +345,7 @@ def test_training_step_in_place():
     np.testing.assert_allclose(w.data, np.array([1, 2]) * 0.8**3)
 
 
-def test_retained_gradient_is_that_of_the_new_value():
+def test_retained_gradient_belongs_to_the_new_value():
     x = of("numpy", [1.0, 2])
     y = x * 3
     y.retain_grad()
@@ -354,7 +354,7 @@ def test_retained_gradient_is_that_of_the_new_value():
     np.testing.assert_allclose(y.grad.data, [12, 24])
 
 
-def test_retained_gradients_of_views_are_those_of_their_new_values():
+def test_retained_gradients_of_views_belong_to_their_new_values():
     for write in (lambda u, v: u.__imul__(2), lambda u, v: v.__setitem__(..., 2 * v)):
         y = of("numpy", [1.0, 2]) * 3
         u, v = y[:], y[:1]
@@ -413,7 +413,7 @@ def test_view_is_pickled_and_copied_as_a_variable():
     np.testing.assert_allclose(v.data, np.arange(4))
 
 
-def test_views_made_without_recording_are_plain():
+def test_views_made_under_no_grad_are_constants():
     x = of("numpy", [1.0, 2])
     y = x * 1
     with no_grad():
@@ -421,7 +421,7 @@ def test_views_made_without_recording_are_plain():
     u[0] = 2.0
     np.testing.assert_allclose(y.data, [2, 2])
     writes = [lambda v: v.__setitem__(0, x[1]), lambda v: v.__iadd__(x[1:]), lambda v: v.copy_(x[1:])]
-    for v in (u, u[:], parts[0]):  # `y` would be 2 or 4 without the gradient by `x`
+    for v in (u, u[:], parts[0]):  # without the gradient through `x`, `y` would be 2 or 4
         for write in writes:
             with pytest.raises(GradientError, match="made where nothing is recorded"):
                 write(v)
@@ -461,8 +461,8 @@ def test_complex():
     ],
     ids=["broadcast_to", "real", "diagonal", "a gradient"],
 )
-def test_views_of_what_is_copied_before_it_is_written(made):
-    """They are views of the copy then, whichever of them is written, and the source keeps its values."""
+def test_views_of_a_copy_on_write_array(made):
+    """After the copy they are views of the copy, whichever of them is written, and the source keeps its values."""
     for which in range(3):
         x = Variable(np.array([2.0, 2.0, 2.0]), requires_grad=True)
         z = made(x)
@@ -474,11 +474,11 @@ def test_views_of_what_is_copied_before_it_is_written(made):
             np.testing.assert_array_equal(y.data, [before, before, 10.0][-len(y.data) :])
         np.testing.assert_array_equal(x.data, 2.0)
         (g,) = autodiff.grad(ops.sum(v[0]) + ops.sum(v[1]) + ops.sum(v[2] * 1.0), [x])
-        assert g.data[0] >= 15.0  # each sees the write
+        assert g.data[0] >= 15.0  # each one sees the write
 
 
 def _constant_first(x):
-    y = ops.full_like(x, 1.0)  # has a view, and no node yet
+    y = ops.full_like(x, 1.0)  # has a view, but no node yet
     y[...] = x * x
     y[:0] *= -1.0
     return ops.sum(y)
@@ -497,7 +497,7 @@ def _read_and_written(x):
     "f, slope",
     [(_constant_first, lambda x: 2 * x), (_read_and_written, lambda x: 2 * np.exp(2 * x) + [0, 3] * np.exp(x))],
 )
-def test_a_result_may_be_written_in_a_function_that_is_differentiated(f, slope):
-    """As code of others does; what operations saved of it stays as it was."""
+def test_results_may_be_written_inside_a_differentiated_function(f, slope):
+    """Third-party code does this; values saved by operations must not change."""
     x = np.array([0.3, 0.7])
     np.testing.assert_allclose(gradops.grad(f)(x), slope(x))

@@ -1,7 +1,7 @@
-"""Each op of integers and booleans, also at the ends of their dtypes, has one answer on the four backends.
+"""Every op of integers and booleans gives one result on all backends, also at the limits of the dtypes.
 
-Beside the backends there is another oracle, as all could compute in too small a dtype: a floating result is that of the
-same numbers in float64, and an integer one is too, where its dtype holds it.
+All backends could share one mistake, such as computing in too small a dtype. Therefore results are also compared with
+float64 results for the same numbers; integer results as far as their dtype can hold them.
 """
 
 import operator
@@ -22,11 +22,11 @@ DTYPES = ("int8", "uint8", "int16", "int32", "int64", "bool")
 SAMPLE = ("floor_divide", "mod", "power", "fmod", "softsign", "log_sigmoid", "square", "max", "sparsemax", "correlate")
 ASCENDING = ("digitize", "searchsorted")
 ILL = ("dot_product_attention", "eig", "expm", "lstsq")
-"""Of huge numbers what they give depends on how they are rounded on the way, or is in any order."""
+"""Ops whose results for huge numbers depend on intermediate rounding, or whose order is arbitrary."""
 
 
 def whole(x, dtype: str, hard: bool, random, ascending: bool):
-    """An array of floats as one of whole numbers, some at the ends of the dtype; other values stay."""
+    """Turn arrays of floats into integers, some at the limits of the dtype; leave other values unchanged."""
     if isinstance(x, (list, tuple)):
         return type(x)(whole(item, dtype, hard, random, ascending) for item in x)
     if not isinstance(x, np.ndarray) or x.dtype.kind not in "fc":
@@ -49,13 +49,13 @@ def in_float64(x):
 
 
 def close(x, y, relative: float) -> bool:
-    """True if two arrays are equal up to rounding beside the largest of their numbers."""
+    """Return True if two arrays are equal up to rounding relative to their largest element."""
     largest = np.max(np.abs(y), initial=1, where=np.isfinite(y))
     return bool(np.allclose(x, y, rtol=relative, atol=relative * largest, equal_nan=True))
 
 
 def difference(one, other) -> str | None:
-    """In words, how the outcomes of two backends differ."""
+    """Describe how the outcomes of two backends differ, or return None."""
     failed = [isinstance(each, GradopsError) for each in (one, other)]
     if any(failed):
         return None if all(failed) else f"{one!r}, {other!r}"
@@ -68,7 +68,7 @@ def difference(one, other) -> str | None:
 
 
 def beside_floats(found, floats) -> str | None:
-    """How what whole numbers give differs from what the same numbers in float64 do; None where that says nothing."""
+    """Describe how results of integers differ from float64 results; None if equal or not comparable."""
     if isinstance(found, GradopsError) or isinstance(floats, GradopsError) or len(found) != len(floats):
         return None
     for (name, x), (_, y) in zip(found, floats):
@@ -110,11 +110,11 @@ def check(name: str) -> None:
 
 @pytest.mark.short_cases(4)
 @pytest.mark.parametrize("name", SAMPLE)
-def test_a_sample(name):
+def test_a_sample_of_ops(name):
     check(name)
 
 
-OPS = sorted(set(FIRST) - {"svd"})  # whose vectors may have either sign
+OPS = sorted(set(FIRST) - {"svd"})  # singular vectors have arbitrary signs
 
 
 @pytest.mark.long
@@ -132,11 +132,11 @@ BINARY = (
 @pytest.mark.short_cases(63)
 @pytest.mark.parametrize("name", BINARY)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_pairs_at_the_ends(name, dtype):
-    """A pair that is an error to NumPy, too, is left out."""
+def test_pairs_at_the_limits(name, dtype):
+    """Leaves out pairs for which NumPy itself raises an error."""
     if dtype == "bool":
         points = np.array([False, True])
-    elif name == "power":  # those that overflow are each library's own
+    elif name == "power":  # overflowing powers differ between libraries
         points = np.arange(0 if np.iinfo(dtype).min == 0 else -3, 4).astype(dtype)
     else:
         ends = np.iinfo(dtype)
@@ -161,8 +161,8 @@ def test_pairs_at_the_ends(name, dtype):
 
 
 @everywhere
-def test_whole_numbers_divided_by_0(backend):
-    """NumPy's was 0, JAX's -1 or -2, PyTorch and TensorFlow raised, each in its own words."""
+def test_integer_division_by_zero(backend):
+    """The libraries alone would give 0 (NumPy), -1 or -2 (JAX), or errors of their own (PyTorch, TensorFlow)."""
     with config.backend_scope(backend):
         x, y = ops.array([4, 6]), ops.array([0, 2])
         for divide in (ops.floor_divide, ops.mod, ops.fmod):
@@ -179,7 +179,7 @@ def test_whole_numbers_divided_by_0(backend):
             ops.subtract(x > 5, x > 5)
 
 
-def test_whole_numbers_divided_by_0_on_variables():
+def test_integer_division_by_zero_on_variables():
     x, zero = gradops.Variable(np.array([4, 6])), np.array([0, 2])
     for divide in (operator.floordiv, operator.mod, operator.ifloordiv, operator.imod):
         with pytest.raises(ArgumentError, match="must not be 0"):
@@ -193,8 +193,8 @@ def test_whole_numbers_divided_by_0_on_variables():
         compiled(np.array([4, 6]), zero)
 
 
-def test_whole_numbers_in_a_trace():
-    """Where values are unknown the number is JAX's."""
+def test_integer_division_by_zero_in_a_trace():
+    """With unknown values the result is JAX's."""
     jax = pytest.importorskip("jax")
     with config.backend_scope("jax"):
         x = ops.array([4, 6])
@@ -207,7 +207,7 @@ def test_whole_numbers_in_a_trace():
 
 
 @everywhere
-def test_what_bools_become(backend):
+def test_dtypes_of_boolean_arithmetic(backend):
     with config.backend_scope(backend):
         x = ops.array([True, False])
         kinds = {
@@ -223,8 +223,8 @@ def test_what_bools_become(backend):
 
 
 @everywhere
-def test_pixels_in_activations(backend):
-    """They were computed in eight bits: log_sigmoid(1) was -255 on NumPy, softsign(255) infinite on three."""
+def test_activations_of_uint8_images(backend):
+    """Computed in eight bits, log_sigmoid(1) would be -255 and softsign(255) infinite."""
     with config.backend_scope(backend):
         x = np.array([0, 1, 128, 255], "uint8")
         for f in (ops.log_sigmoid, ops.softsign, ops.squareplus, ops.soft_shrink, ops.sparsemax):

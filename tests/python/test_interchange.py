@@ -1,4 +1,4 @@
-"""Tensors from one library to another, with the same memory where the libraries can."""
+"""Conversion of tensors between libraries, with shared memory where possible."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pairs = pytest.mark.parametrize("source, target", [(a, b) for a in BACKENDS for 
 
 
 def aligned(values: np.ndarray) -> np.ndarray:
-    """The same values in memory that begins at a multiple of 64 bytes, as TensorFlow and JAX need it to share."""
+    """Return the values in memory aligned to 64 bytes, which TensorFlow and JAX need to share it."""
     room = np.empty(values.nbytes + 64, np.uint8)
     start = -room.ctypes.data % 64
     array = room[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
@@ -30,7 +30,7 @@ def address(x) -> int:
         pytest.skip(f"tensors of this {backends.of(x).name} speak no DLPack")
     try:
         return np.from_dlpack(x).ctypes.data
-    except BufferError as error:  # NumPy before 2.1 shares nothing that is read only, as JAX's memory is
+    except BufferError as error:  # NumPy before 2.1 does not share read-only memory, such as JAX's
         pytest.skip(str(error))
 
 
@@ -44,7 +44,7 @@ def test_values_and_dtype(source, target, dtype):
 
 
 @pairs
-def test_the_memory_is_shared(source, target):
+def test_memory_is_shared(source, target):
     x = made(source, aligned(np.arange(6.0)))
     if source != "numpy" and address(x) % 64 and target in ("tensorflow", "jax"):
         pytest.skip("this library gave memory that the other cannot use")
@@ -52,15 +52,15 @@ def test_the_memory_is_shared(source, target):
 
 
 @pytest.mark.parametrize("target", BACKENDS)
-def test_what_cannot_be_shared_is_copied(target):
-    """Memory laid out backwards, read-only, or at an odd place."""
+def test_unshareable_memory_is_copied(target):
+    """Covers reversed, read-only and unaligned memory."""
     frozen = np.arange(4.0)
     frozen.flags.writeable = False
     for x in (np.arange(8.0)[::-2], frozen, aligned(np.arange(5.0))[1:], np.float64(2.0), np.zeros((0, 3))):
         y = gradops.to_backend(x, target)
         np.testing.assert_array_equal(ops.convert_to_numpy(y), x)
         assert tuple(y.shape) == np.shape(x)
-        np.testing.assert_allclose(ops.convert_to_numpy(ops.exp(y)), np.exp(x))  # its kernels take the memory as it is
+        np.testing.assert_allclose(ops.convert_to_numpy(ops.exp(y)), np.exp(x))  # kernels accept the memory
 
 
 @pytest.mark.parametrize("target", BACKENDS)
@@ -75,7 +75,7 @@ def test_numbers_lists_and_variables(target):
 
 @pytest.mark.parametrize("name", [b for b in BACKENDS if b != "torch"])
 @pytest.mark.parametrize("other", BACKENDS)
-def test_a_variable_speaks_dlpack(name, other):
+def test_variable_supports_dlpack(name, other):
     with config.backend_scope(name):
         v = Variable(made(name, aligned(np.arange(4.0))))
         received = {"numpy": np.from_dlpack}
@@ -110,7 +110,7 @@ def recorded() -> dict:
 
 
 @pytest.mark.parametrize("kind", recorded())
-def test_a_recorded_gradient_is_not_lost(kind):
+def test_recorded_gradient_is_not_lost(kind):
     with pytest.raises(errors.GradientError, match="being recorded"):
         gradops.to_backend(recorded()[kind], "numpy")
     detached = gradops.to_backend(gradops.stop_gradient(recorded()[kind]), "numpy")
@@ -118,7 +118,7 @@ def test_a_recorded_gradient_is_not_lost(kind):
 
 
 def test_conversions_inside_a_derivative_are_recorded():
-    """Inside `grad` and a watching tape the gradient is recorded, too."""
+    """The conversion raises inside `grad` and under a watching tape."""
     for name in BACKENDS:
         other = "torch" if name == "numpy" and "torch" in BACKENDS else "numpy"
         with pytest.raises(errors.GradopsError):
@@ -135,7 +135,7 @@ def test_bfloat16():
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-def test_devices_that_are_not_there(name):
+def test_missing_devices(name):
     with pytest.raises(errors.BackendError, match="device"):
         gradops.to_backend(np.ones(2), name, "cuda:9")
     for device in ("cpu:9", "cpu:-1", "cpu:x", "", "nonsense", 7.5):
@@ -147,8 +147,8 @@ def test_devices_that_are_not_there(name):
 
 
 @pytest.mark.parametrize("target", BACKENDS)
-def test_changed_signs(target):
-    """PyTorch changes signs where they are read, and hands over by DLPack what is not changed."""
+def test_lazy_conjugation_of_torch(target):
+    """PyTorch conjugates lazily on reading, and its DLPack export would hand over unconjugated memory."""
     torch = pytest.importorskip("torch")
     values = np.arange(4.0) + 1j * np.arange(1.0, 5.0)
     x = torch.tensor(values).conj()
@@ -158,7 +158,7 @@ def test_changed_signs(target):
 
 @pytest.mark.parametrize("target", BACKENDS)
 def test_zeros_without_memory(target):
-    """PyTorch has no memory for a derivative that is 0 around forward mode; other memory is not read."""
+    """PyTorch allocates no memory for a zero derivative around forward mode; no other memory must be read."""
     torch = pytest.importorskip("torch")
     x = torch.arange(1.0, 4.0, dtype=torch.float64)
     second = torch.func.jacrev(torch.func.jacfwd(lambda z: (gradops.stop_gradient(ops.exp(z)) * z).sum()))(x)
@@ -187,8 +187,8 @@ def test_other_byte_orders(target):
 
 
 @pytest.mark.parametrize("target", BACKENDS)
-def test_what_the_other_library_has_not(target):
-    """TensorFlow would end the process where it hands a text over."""
+def test_dtypes_missing_in_the_other_library(target):
+    """TensorFlow would abort the process when it exports a string tensor."""
     given = {"numpy": [np.array(["a"]), np.array([1, None], object)]}
     if "torch" in BACKENDS:
         import torch
@@ -208,8 +208,8 @@ def test_what_the_other_library_has_not(target):
 
 
 @pytest.mark.parametrize("name", [b for b in BACKENDS if b != "torch"])
-def test_what_the_standard_lets_others_ask(name):
-    """`copy`, `dl_device` and `max_version` of a variable's `__dlpack__`."""
+def test_dlpack_keyword_arguments(name):
+    """Passes `copy`, `dl_device` and `max_version` to a variable's `__dlpack__`."""
     data = made(name, aligned(np.arange(4.0)))
     v = Variable(data)
     if not hasattr(data, "__dlpack__"):
@@ -218,7 +218,7 @@ def test_what_the_standard_lets_others_ask(name):
     assert tuple(map(int, where)) == (1, 0)
     everything = {"stream": None, "max_version": (1, 1), "dl_device": where, "copy": True}
     assert "dltensor" in repr(v.__dlpack__(**everything)) and "dltensor" in repr(v.__dlpack__())
-    if np.lib.NumpyVersion(np.__version__) >= "2.1.0":  # before it, NumPy asks for nothing
+    if np.lib.NumpyVersion(np.__version__) >= "2.1.0":  # earlier versions pass no keywords
         copied = np.from_dlpack(v, copy=True)
         np.testing.assert_array_equal(copied, np.arange(4.0))
         assert copied.ctypes.data != np.asarray(data).ctypes.data
@@ -246,7 +246,7 @@ def test_traced_tensors_have_no_values():
         jax.grad(lambda x: gradops.to_backend(x, "numpy").sum())(jax.numpy.ones(2))
 
 
-def test_a_variable_that_a_tape_watches():
+def test_tensorflow_variable_watched_by_a_tape():
     tf = pytest.importorskip("tensorflow")
     v, constant = tf.Variable([1.0, 2.0]), tf.Variable([1.0, 2.0], trainable=False)
     assert gradops.to_backend(v, "numpy").tolist() == [1, 2]
@@ -256,7 +256,7 @@ def test_a_variable_that_a_tape_watches():
             gradops.to_backend(v, "numpy")
 
 
-def test_a_tangent_is_not_lost():
+def test_tangents_are_not_lost():
     torch = pytest.importorskip("torch")
     with torch.autograd.forward_ad.dual_level():
         x = torch.autograd.forward_ad.make_dual(torch.ones(2), torch.ones(2))
@@ -266,8 +266,8 @@ def test_a_tangent_is_not_lost():
 
 @pytest.mark.parametrize("target", ["torch", "tensorflow", "jax"])
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-def test_complex_numbers_at_half_an_address(target, dtype):
-    """As R's stand in memory: PyTorch's and TensorFlow's loops crash there."""
+def test_complex_numbers_aligned_to_half_their_size(target, dtype):
+    """R allocates complex vectors this way; vectorised loops of PyTorch and TensorFlow crash on them."""
     pytest.importorskip(target)
     size = np.dtype(dtype).itemsize
     memory = np.zeros(9 * size, np.uint8)

@@ -1,4 +1,4 @@
-"""The functions that R calls: values, arguments, functions and errors on their way; the generated R files."""
+"""Functions that R calls: conversion of values, arguments, functions and errors; generated R files."""
 
 import gc
 import inspect
@@ -31,7 +31,7 @@ def test_generated_r_files_are_current():
     assert done.returncode == 0, done.stderr
 
 
-def test_arrays_of_r_go_to_the_default_backend_unless_a_tensor_says_otherwise():
+def test_r_arrays_use_the_default_backend_unless_a_tensor_is_passed():
     torch = pytest.importorskip("torch")
     with gradops.config.backend_scope("torch"):
         assert isinstance(r.op("exp")(marked(1.0, 2.0)), torch.Tensor)
@@ -49,12 +49,12 @@ def test_axes_count_from_1(value, expected):
 
 
 @pytest.mark.parametrize(("value", "error"), [(0, AxisError), (1.5, ArgumentTypeError), (-(2**31), ArgumentTypeError)])
-def test_what_is_no_axis(value, error):
+def test_invalid_axes(value, error):
     with pytest.raises(error, match="`axis`"):
         r.as_axis(value, "axis")
 
 
-def test_positions_count_from_1_in_and_out():
+def test_indices_count_from_1_in_arguments_and_results():
     x = np.array([3.0, 9.0, 5.0])
     assert r.op("argmax")(x, None, False) == 2
     assert r.op("argmax")(x, None, False, True) == 1
@@ -64,7 +64,7 @@ def test_positions_count_from_1_in_and_out():
     np.testing.assert_array_equal(r.op("unique")(x, True, False, True, False, None, None, None)[1], [1, 3, 2])
 
 
-def test_failures_are_returned_with_what_r_needs():
+def test_failures_carry_the_fields_that_r_needs():
     failure = r.op("sum")(np.ones(3), 3.0, False)
     fields = failure.fields()
     assert (fields["kind"], fields["argument"]) == ("axis", "axis")
@@ -74,7 +74,7 @@ def test_failures_are_returned_with_what_r_needs():
     assert r.guarded(lambda: 1 / 0)().fields() == {"kind": "python", "message": "ZeroDivisionError: division by zero"}
 
 
-def test_r_functions_have_the_signature_of_their_formals():
+def test_r_callbacks_have_the_signature_of_their_formals():
     f = r.callback(lambda *args, **kwargs: None, ["x.1", "...", "upstream"], ["none", "none", "null"])
     parameters = inspect.signature(f).parameters
     assert list(parameters) == ["x.1", "args", "upstream"]
@@ -83,13 +83,13 @@ def test_r_functions_have_the_signature_of_their_formals():
     assert parameters["upstream"].default is None
 
 
-def test_errors_of_r_functions_keep_their_key_through_python():
+def test_errors_of_r_functions_keep_their_key():
     f = r.callback(lambda x: {"<R error>": "7", "message": "mine", "python": None}, ["x"], ["none"])
     failure = r.guarded(gradops.grad(f))(1.0)
     assert failure.fields() == {"kind": "callback", "message": "mine", "key": "7"}
 
 
-def test_an_exception_that_went_through_r_stays_itself():
+def test_python_exception_survives_the_round_trip_through_r():
     error = KeyError("a library waits for this")
     f = r.callback(lambda: {"<R error>": "8", "message": "", "python": error}, [], [])
     with pytest.raises(KeyError) as caught:
@@ -120,12 +120,12 @@ def test_errors_are_worded_in_r_from_their_fields():
     assert said("must be {within}", within=errors.Bounds(3, -3)).startswith("must be from 1 to 3, or from -1 to -3")
 
 
-def test_what_a_value_says_itself_is_not_taken_for_a_field():
+def test_braces_in_values_are_not_template_fields():
     error = gradops.errors.ArgumentError("no pattern like {x}; got {x:>3}.", x=errors.Given("{y}", "{y}"), y=None)
     assert error.message == "no pattern like {y}; got {y}."
 
 
-def test_an_event_loop_that_does_not_come_is_not_asked_more_often_than_python_can_hold(monkeypatch):
+def test_unresponsive_event_loop_is_not_notified_without_limit(monkeypatch):
     asked, results = [], []
     state = {"ident": threading.get_ident(), "_notify": asked.append, "_SIGNAL": None, "_notices": deque()}
     for name, value in state.items():
@@ -148,8 +148,8 @@ def test_an_event_loop_that_does_not_come_is_not_asked_more_often_than_python_ca
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_no_garbage_is_collected_while_another_thread_runs_for_r(fails, monkeypatch):
-    """R's objects that die there wait for R's thread, which waits for the interpreter's lock."""
+def test_no_garbage_collection_while_another_thread_runs_for_r(fails, monkeypatch):
+    """Finalizers of R objects wait for R's thread, which waits for the interpreter lock: a deadlock."""
     monkeypatch.setattr(threads, "is_current", lambda: threading.current_thread() is threading.main_thread())
 
     def work():

@@ -1,4 +1,4 @@
-"""R inside Python, through rpy2: the cases of rpy2_cases.py, each run in a process that has R in it."""
+"""R inside Python through rpy2: the cases of rpy2_cases.py, each run in a process that embeds R."""
 
 import importlib.util
 import os
@@ -38,7 +38,7 @@ def python(*arguments, **environment):
         ),
     ],
 )
-def test_r_on_a_thread_of_its_own_and_on_the_main_one(where, cases):
+def test_r_on_a_separate_thread_and_on_the_main_thread(where, cases):
     options = ["-q", "-x", "--capture=sys", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not long", "-k", cases]
     done = python("-m", "pytest", *options, "rpy2_cases.py", R_THREAD=where)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
@@ -54,13 +54,13 @@ def test_long_runs():
 CALL = "from gradops.interop.r import r_function; r_function('dnorm')(0.0)"
 
 
-def test_without_rpy2_it_says_what_to_install():
+def test_missing_rpy2_error_says_what_to_install():
     done = python("-c", f"import sys; sys.modules['rpy2'] = None; {CALL}")
     assert "BackendError" in done.stderr
     assert "pip install rpy2" in done.stderr
 
 
-def test_without_r_it_says_so():
+def test_missing_r_error_says_so():
     done = python("-c", CALL, R_HOME="/nowhere", PATH="/nowhere")
     assert "BackendError" in done.stderr
     assert "install R" in done.stderr

@@ -1,4 +1,4 @@
-"""Taylor mode against closed forms, JAX's own, and forward mode in forward mode."""
+"""Taylor mode against closed forms, JAX's jet, and nested forward mode."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def numbers(tree):
 
 
 def derivatives(f, x, v, order):
-    """The derivatives of ``f`` at ``x`` along ``v``."""
+    """Return the derivatives of ``f`` at ``x`` along ``v``."""
     return numbers(jet(f, (x,), ([v, *[ops.zeros_like(x)] * (order - 1)],))[1])
 
 
 def along(f, primals, series, order):
-    """The value and derivatives of ``f`` along a curve, by forward mode of forward mode."""
+    """Return the value and derivatives of ``f`` along a curve, by nested forward mode."""
     one = ops.ones_like(ops.sum(primals[0]))
 
     def curve(t):
@@ -70,7 +70,7 @@ def test_closed_forms_to_order_5(backend, name):
 
 
 def matrices(x):
-    """Ops of each kind: linear, products, decompositions, elements chosen by their order."""
+    """Apply ops of each kind: linear, products, decompositions, and selections by order."""
     a = ops.matmul(x, ops.transpose(x)) + 2 * ops.eye(3, dtype="float64")
     parts = [ops.solve(a, x), ops.cholesky(a), ops.eigh(a)[0], ops.softmax(x), ops.sort(x, axis=0), ops.max(x, axis=1)]
     parts += [ops.where(x > 0, x**2, ops.sin(x)), ops.take(x, [2, 0], axis=0), ops.slogdet(a)[1]]
@@ -78,7 +78,7 @@ def matrices(x):
 
 
 @pytest.mark.short_cases(0, "jax")
-def test_ops_of_matrices_are_alike_on_all_libraries(backend):
+def test_matrix_ops_agree_on_all_libraries(backend):
     rng = np.random.default_rng(0)
     x, series = rng.normal(size=(3, 3)), list(rng.normal(size=(3, 3, 3)))
     with config.backend_scope("numpy"):
@@ -89,14 +89,14 @@ def test_ops_of_matrices_are_alike_on_all_libraries(backend):
 
 
 REFUSED = {"eig": "complex", "unique": "trace"}
-"""Ops whose series are an error."""
+"""Ops that raise an error for series."""
 
 
 WITH_DERIVATIVE = {name: found for name in sorted(CASES_OF) if (found := [c for c in CASES_OF[name] if c.gradients])}
 
 
 def example(case):
-    """Inputs of a case."""
+    """Return example inputs of a case."""
     drawn = []
     few(given(case.inputs)(lambda arguments: drawn.append(arguments)))()
     return drawn[-1]
@@ -136,7 +136,7 @@ def test_all_ops_with_a_derivative(name):
 def elementwise_of_one_argument():
     for entry in {registry[name].name: registry[name] for name in registry}.values():
         needed = [p for p in entry.signature.parameters.values() if p.default is p.empty]
-        own = not entry.name.startswith(("test", "main"))  # what other tests and pages define
+        own = not entry.name.startswith(("test", "main"))  # not defined by other tests or pages
         if own and entry.facts.elementwise and entry.differentiable and len(entry.tensors) == len(needed) == 1:
             yield entry
 
@@ -151,7 +151,7 @@ def test_all_elementwise_ops_of_one_argument(order):
         with np.errstate(all="ignore"):
             try:
                 _, *wanted = along(entry.call, (x,), ([v],), order)
-            except GradientError as error:  # of an entropy, whose third derivative nobody has
+            except GradientError as error:  # entropies have no known third derivative
                 assert "beyond order 2" in str(error)
                 continue
             found = jet(entry.call, (x,), ([v, zero, zero][:order],))[1]
@@ -159,8 +159,8 @@ def test_all_elementwise_ops_of_one_argument(order):
 
 
 @pytest.mark.parametrize("name", ["i1e", "k1e", "loggamma", "erfcx", "spence"])
-def test_the_cost_is_no_power_of_the_order(name):
-    """Nested, order 12 would cost hundreds of times order 4; a call is 12 s where rules do not meet."""
+def test_cost_does_not_grow_exponentially_with_the_order(name):
+    """Nested forward mode of order 12 would cost hundreds of times order 4; 12 s per call for rules without series."""
     f, x, zeros = getattr(scipy.special, name), np.array([0.7]), [np.zeros(1)] * 11
 
     def seconds(order):
@@ -171,7 +171,7 @@ def test_the_cost_is_no_power_of_the_order(name):
     assert min(seconds(12) for _ in range(3)) < 60 * min(seconds(4) for _ in range(3))
 
 
-def test_as_jax_has_it():
+def test_matches_jax_jet():
     pytest.importorskip("jax")
     import jax.numpy as jnp
     from jax.experimental import jet as theirs
@@ -245,15 +245,15 @@ def second(x):
 
 @pytest.mark.short_cases(4, "jax")
 @pytest.mark.parametrize("name", INSIDE)
-def test_what_a_function_may_use(backend, name):
+def test_features_allowed_in_a_function(backend, name):
     f, plain = INSIDE[name]
     x, v = (tensors(np.array(x), backend) for x in ([0.3, 0.7], [1.0, -0.5]))
     wanted = along(plain or f, (np.array([0.3, 0.7]),), ([np.array([1.0, -0.5])],), 2)[1:]
     np.testing.assert_allclose(derivatives(f, x, v, 2), wanted, rtol=1e-8)
 
 
-def test_what_a_scope_hides_is_not_kept(backend):
-    """A result inside of a stop is not that of the same call after it."""
+def test_results_computed_in_a_scope_are_not_reused_outside(backend):
+    """The result of a call under stop-gradient must not serve the same call after it."""
 
     def f(x, hidden):
         with hidden():
@@ -286,7 +286,7 @@ def scope_with_constant(scope, inner=ops.square):
 
 @pytest.mark.short_cases(1, "jax")
 @pytest.mark.parametrize("scope", CONSTANT)
-def test_what_a_mode_computes_is_constant(backend, scope):
+def test_results_under_no_grad_modes_are_constant(backend, scope):
     f = scope_with_constant(CONSTANT[scope])
     x, one = tensors(np.array(2.0), backend), tensors(np.array(1.0), backend)
     for outside in (True, False):
@@ -308,7 +308,7 @@ def test_what_a_mode_computes_is_constant(backend, scope):
         with autodiff.enable_grad():
             return x * x
 
-    recorded = scope != "inference_mode"  # inside which nothing is
+    recorded = scope != "inference_mode"  # inference mode records nothing
     np.testing.assert_allclose(
         derivatives(scope_with_constant(CONSTANT[scope], inner), x, one, 1), 12 if recorded else 4
     )
@@ -316,7 +316,7 @@ def test_what_a_mode_computes_is_constant(backend, scope):
         np.testing.assert_allclose(derivatives(scope_with_constant(CONSTANT[scope], derived), x, one, 1), 4)
 
 
-def test_pytorchs_modes(torch):
+def test_pytorch_grad_modes(torch):
     x = torch.tensor(2.0, dtype=torch.float64)
     for scope in (torch.no_grad, lambda: torch.set_grad_enabled(False)):
         f = scope_with_constant(scope)
@@ -333,10 +333,10 @@ def test_pytorchs_modes(torch):
     assert jet(ops.square, (leaf,), ([x],))[1][0].requires_grad
 
 
-def test_a_variable_made_in_the_function(backend):
-    """A variable holds the series, and a stop of it is one for all derivatives around."""
+def test_variable_made_inside_the_function(backend):
+    """A variable holds the series; stopping it stops all derivatives of the enclosing levels."""
     if backend == "torch":
-        return  # whose tensors no variable holds
+        return  # no variable holds torch tensors
     x, one = tensors(np.array(2.0), backend), tensors(np.array(1.0), backend)
     for stop in (gradops.stop_gradient, lambda v: v.detach() if isinstance(v, gradops.Variable) else v):
         np.testing.assert_allclose(derivatives(lambda x, s=stop: (v := gradops.Variable(x)) * s(v * v), x, one, 1), 4)
@@ -344,7 +344,7 @@ def test_a_variable_made_in_the_function(backend):
 
 
 def test_solutions_of_equations_to_order_6():
-    """The recorded steps are as many as the order: the series of y in y**3 + y = x, by Lagrange's inversion."""
+    """The number of recorded steps equals the order; y**3 + y = x has a known series by Lagrange inversion."""
     found = derivatives(lambda x: root(lambda y: y**3 + y - x, x), np.array(0.0), np.array(1.0), 6)
     np.testing.assert_allclose(found, [1, 0, -6, 0, 360, 0], atol=1e-9)
 
@@ -395,7 +395,7 @@ def test_errors(backend):
         jet(written, (x,), ([x],))
 
 
-def test_whole_numbers_beyond_64_bits(backend):
+def test_integers_beyond_64_bits(backend):
     x = ops.array(1.0)
     assert float(ops.convert_to_numpy(jet(ops.negative, (x,), ([10**30],))[1][0])) == -1e30
     assert float(ops.convert_to_numpy(gradops.jvp(ops.negative, (x,), (10**30,))[1])) == -1e30

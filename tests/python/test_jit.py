@@ -1,4 +1,4 @@
-"""Compiled functions: the same numbers, one trace for each signature, and no wrong answer."""
+"""Compiled functions: equal results, one trace per signature, and no wrong results."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def energy(x):
 
 @pytest.mark.short_cases(1)
 @pytest.mark.parametrize("derivative, bytes_of_a_step", [(lambda f: f, 230), (value_and_grad, 330)])
-def test_memory_while_a_step_is_compiled(derivative, bytes_of_a_step):
-    """Operations on single numbers are whole numbers in an array; with a gradient the tape's nodes are added."""
-    pytest.importorskip("llvmlite")  # without native code each step is source
+def test_memory_per_compiled_step(derivative, bytes_of_a_step):
+    """Scalar operations are stored as integers in an array; a gradient adds the tape's nodes."""
+    pytest.importorskip("llvmlite")  # without native code each step is source code
 
     def f(x):
         for _ in range(10_000):
@@ -37,7 +37,7 @@ def test_memory_while_a_step_is_compiled(derivative, bytes_of_a_step):
         return x
 
     compiled = jit(derivative(f))
-    jit(derivative(lambda x: ops.sin(x * 0.999)))(np.float64(0.5))  # what is made once
+    jit(derivative(lambda x: ops.sin(x * 0.999)))(np.float64(0.5))  # fill the caches
     tracemalloc.start()
     try:
         compiled(np.float64(0.5))
@@ -47,7 +47,7 @@ def test_memory_while_a_step_is_compiled(derivative, bytes_of_a_step):
     assert peak < bytes_of_a_step * compiled.program(np.float64(0.5)).steps
 
 
-def test_what_no_result_needs_is_left_out():
+def test_unneeded_operations_are_removed():
     def f(x, n):
         unused = x
         for i in range(n):
@@ -79,7 +79,7 @@ _OF_TRUTH_VALUES = {
 
 
 @pytest.mark.parametrize("name", _OF_TRUTH_VALUES)
-def test_single_truth_values(name):
+def test_scalar_booleans(name):
     f = _OF_TRUTH_VALUES[name]
     for x, y in product((-1.0, 3.0), repeat=2):
         for g in (
@@ -90,14 +90,14 @@ def test_single_truth_values(name):
                 try:
                     expected = np.asarray(g(np.float64(x), np.float64(y)))
                 except gradops.errors.GradopsError:
-                    continue  # negative truth values
+                    continue  # negated booleans
                 found = np.asarray(jit(g)(np.float64(x), np.float64(y)))
             assert found.dtype == expected.dtype
             np.testing.assert_array_equal(found, expected)
 
 
-def test_numbers_between_calls_of_numpy():
-    """Results of arrays in operations on numbers, of which others are made, which NumPy's loops are for."""
+def test_scalar_arithmetic_between_numpy_calls():
+    """Scalars derived from arrays feed scalar arithmetic and arrays again, which alternates native code and NumPy."""
     rng = np.random.default_rng(0)
     y = rng.normal(size=(5, 5000))
 
@@ -105,7 +105,7 @@ def test_numbers_between_calls_of_numpy():
         a, b = p[0], p[1]
         total = a * 0.0
         for row in y:
-            c = ops.exp(a) * b + total * 0.1  # needs what NumPy did
+            c = ops.exp(a) * b + total * 0.1  # depends on a NumPy result
             inner = ops.sum(ops.square(row - c))
             d = ops.where(inner > 1.0, inner, 0.5) * ops.maximum(c, 0.25)
             total = total + ops.log(d) + ops.power(c, 2) - (c > 0) * 0.5 + ops.minimum(3, a)
@@ -118,7 +118,7 @@ def test_numbers_between_calls_of_numpy():
     assert "native" in compiled.explain()
 
 
-def test_same_numbers_without_calling_f_again(backend):
+def test_compiled_results_match_without_calling_f_again(backend):
     calls = Mock()
 
     def f(x, k):
@@ -139,7 +139,7 @@ def test_same_numbers_without_calling_f_again(backend):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8"])
-def test_python_numbers_take_the_dtype_of_what_they_meet(backend, dtype):
+def test_python_numbers_take_the_dtype_of_the_other_operand(backend, dtype):
     x = ops.cast(on(backend, [1.0, 2.0, 3.0]), dtype)
 
     def f(x, s):
@@ -152,8 +152,8 @@ def test_python_numbers_take_the_dtype_of_what_they_meet(backend, dtype):
             np.testing.assert_array_equal(numpy(got), numpy(wanted))
 
 
-def test_structures_of_arrays_are_told_apart():
-    """Structures of NumPy's arrays alone take a short way, which must not mistake one structure for another."""
+def test_structures_of_arrays_are_distinguished():
+    """Structures of NumPy arrays alone take a fast path, which must not confuse two structures."""
 
     @jit
     @value_and_grad
@@ -203,7 +203,7 @@ def test_compiled_functions_are_differentiable(backend):
     np.testing.assert_allclose(numpy(g), np.exp(X) * (X**2).sum() + 2 * X * np.exp(X).sum())
 
 
-def test_custom_gradients_are_kept(backend):
+def test_custom_gradients_are_preserved(backend):
     reverse = jit(grad(lambda x: ops.sum(gradops.scaled_gradient(x, -1.0) ** 2)))
     np.testing.assert_allclose(numpy(reverse(on(backend, X))), -2 * X)
 
@@ -225,8 +225,8 @@ def test_numpy_results_are_fresh_and_arguments_unchanged():
     np.testing.assert_array_equal(x, X)
 
 
-def test_numpy_views_are_not_written_over():
-    """A transposed or sliced value shares memory with what it was made from."""
+def test_numpy_views_are_not_overwritten():
+    """A transposed or sliced value shares memory with its source."""
 
     def f(x):
         a = x * 2
@@ -239,7 +239,7 @@ def test_numpy_views_are_not_written_over():
         np.testing.assert_allclose(got, want)
 
 
-def test_numpy_leaves_out_repeated_and_unneeded_work():
+def test_common_subexpressions_and_unused_results_are_removed():
     def f(x):
         ops.sin(x)
         return ops.exp(x) + ops.exp(x)
@@ -250,8 +250,8 @@ def test_numpy_leaves_out_repeated_and_unneeded_work():
 
 
 @pytest.mark.parametrize("write", [ops.add_at, ops.set_at])
-def test_numpy_writes_into_arrays_go_over_those_that_nothing_else_reads(write):
-    """The result is that of copies, whatever else holds the array, and a program's own array is not copied."""
+def test_indexed_writes_reuse_arrays_without_other_readers(write):
+    """The result equals that of copying, even if others hold the array; the program's own arrays are not copied."""
 
     def once(x):
         return write(ops.sin(x), 3, x[0] ** 2)
@@ -277,7 +277,7 @@ def test_numpy_writes_into_arrays_go_over_those_that_nothing_else_reads(write):
     assert "out=" in program.source
 
 
-def test_arrays_closed_over_are_read_anew():
+def test_closed_over_arrays_are_read_at_each_call():
     w = np.array([1.0, 2.0, 3.0])
     compiled = jit(lambda x: ops.sum(x * w))
     np.testing.assert_allclose(compiled(X), np.sum(X * w))
@@ -290,7 +290,7 @@ def test_random_numbers_while_tracing_are_an_error():
         jit(lambda x: x + np.random.normal(size=3))(X)
 
 
-def test_variables_go_to_the_function_itself():
+def test_variables_are_passed_to_the_function_uncompiled():
     v = Variable(X, requires_grad=True)
     jit(energy)(v).backward()
     np.testing.assert_allclose(v.grad.numpy(), np.exp(X) * (X**2).sum() + 2 * X * np.exp(X).sum())
@@ -301,16 +301,17 @@ def test_text_is_an_error():
         jit(lambda x, name: x)(X, "a")
 
 
-# What is closed over --------------------------------------------------------------------------------------------------
+# Closures
+# --------------------------------------------------------------------------------------------------------------
 
 
-def test_what_was_computed_from_captured_arrays_is_computed_again(backend):
+def test_results_derived_from_captured_arrays_are_recomputed(backend):
     w = np.array([1.0, 2.0, 3.0])
     calls = Mock()
 
     def f(x):
         calls()
-        scale = np.exp(w)  # NumPy's own: baked into the trace
+        scale = np.exp(w)  # NumPy's function: a constant of the trace
         return ops.sum(ops.multiply(x, scale))
 
     compiled = jit(f)
@@ -322,7 +323,7 @@ def test_what_was_computed_from_captured_arrays_is_computed_again(backend):
     assert calls.call_count == 2
 
 
-def test_branches_on_captured_arrays_are_taken_again(backend):
+def test_branches_on_captured_arrays_are_reevaluated(backend):
     w = np.array([1.0])
     compiled = jit(lambda x: x * 2 if w[0] > 0 else -x)
     np.testing.assert_allclose(numpy(compiled(on(backend, X))), 2 * X)
@@ -330,7 +331,7 @@ def test_branches_on_captured_arrays_are_taken_again(backend):
     np.testing.assert_allclose(numpy(compiled(on(backend, X))), -X)
 
 
-def test_changed_torch_tensors_are_seen():
+def test_changed_torch_tensors_are_detected():
     import torch
 
     w = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
@@ -341,7 +342,7 @@ def test_changed_torch_tensors_are_seen():
     np.testing.assert_allclose(numpy(compiled(x)), np.sum(X * np.exp([2, 4, 6])))
 
 
-def test_captured_in_objects_functions_and_containers(backend):
+def test_arrays_captured_in_objects_functions_and_containers(backend):
     class Model:
         def __init__(self):
             self.w = np.ones(3)
@@ -368,7 +369,7 @@ def test_captured_in_objects_functions_and_containers(backend):
         assert value() == 5 * X.sum()
 
 
-def test_variables_bound_anew_are_seen_and_own_ones_are_not(backend):
+def test_rebound_outer_variables_are_detected_and_local_ones_ignored(backend):
     k, calls = 2.0, Mock()
 
     def f(x):
@@ -384,7 +385,7 @@ def test_variables_bound_anew_are_seen_and_own_ones_are_not(backend):
     assert calls.call_count == 2
 
 
-def test_arrays_that_cannot_be_written_are_not_copied():
+def test_read_only_arrays_are_not_copied():
     from gradops.jit.dependencies import Captured
 
     fixed, free = np.ones(3), np.ones(3)
@@ -393,7 +394,7 @@ def test_arrays_that_cannot_be_written_are_not_copied():
     assert len(arrays) == 1 and arrays[0] is free
 
 
-def test_nan_in_captured_arrays_is_no_change():
+def test_nan_in_captured_arrays_is_not_a_change():
     w = np.array([np.nan, 1.0])
     calls = Mock()
 
@@ -422,18 +423,18 @@ def test_random_numbers_of_any_generator_are_an_error(backend, which):
         jit(lambda x: x + float(draw()))(on(backend, X))
 
 
-def test_normal_numbers_that_generators_have_kept_are_drawn_too():
+def test_cached_normal_numbers_count_as_random():
     import random
 
     for draw in (np.random.normal, lambda: random.gauss(0, 1)):
-        draw()  # two are made, one is kept
+        draw()  # generates two and caches one
         with pytest.raises(JitError, match="random numbers"):
             jit(lambda x, draw=draw: x + float(draw()))(X)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "bool"])
 @pytest.mark.parametrize("name", ["subtract", "power", "maximum", "greater"])
-def test_single_numbers_of_numpy_beside_arrays(name, dtype):
+def test_numpy_scalars_with_arrays(name, dtype):
     op, number = getattr(ops, name), np.float64(2.5)
     for x in (np.ones((), dtype), np.ones((2, 3), dtype)):
         for f in (lambda x: op(x, number), lambda x: op(number, x)):
@@ -442,7 +443,7 @@ def test_single_numbers_of_numpy_beside_arrays(name, dtype):
             np.testing.assert_array_equal(found, expected)
 
 
-def test_static_arguments_of_any_kind():
+def test_static_arguments_of_any_type():
     calls = Mock()
 
     def f(x, how):
@@ -460,7 +461,7 @@ def test_static_arguments_of_any_kind():
 
 
 @pytest.mark.short_cases(0, "jax")
-def test_no_more_programs_than_documented_are_held(backend, monkeypatch):
+def test_number_of_programs_is_bounded(backend, monkeypatch):
     monkeypatch.setattr(sys.modules["gradops.jit.compiled"], "MOST", 8)
     traced, held = Mock(), []
 
@@ -502,8 +503,8 @@ def test_jacobians_and_products_are_compiled(backend):
     np.testing.assert_allclose(numpy(compiled(on(backend, X))), second)
 
 
-def test_numpy_single_numbers_go_by_operators(without_native_code):
-    """A loop of scalar arithmetic: the same bits as op by op, infinities and NaN included."""
+def test_numpy_scalars_use_operators(without_native_code):
+    """Scalar arithmetic gives the same bits as op by op, including infinities and NaN."""
 
     def f(x):
         total = ops.get_item(x, 0)
@@ -529,7 +530,7 @@ def compiled_source(compiled, *arguments):
 # Whose memory results are ---------------------------------------------------------------------------------------------
 
 
-def test_numpy_results_may_be_written_on():
+def test_numpy_results_may_be_overwritten():
     mask, y = np.ones(3), 2 * np.ones(3)
 
     def f(x, y):
@@ -549,7 +550,7 @@ def test_numpy_results_may_be_written_on():
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, jit])
-def test_numpy_gradients_may_be_written_on(wrap):
+def test_numpy_gradients_may_be_overwritten(wrap):
     g = wrap(grad(lambda p: ops.sum((p["a"] + p["b"]) ** 2)))({"a": X, "b": X})
     g["a"] *= 0
     np.testing.assert_array_equal(g["b"], 4 * X)
@@ -558,7 +559,7 @@ def test_numpy_gradients_may_be_written_on(wrap):
     np.testing.assert_array_equal(g, np.full(3, 0.5))
 
 
-def test_signs_of_zeros_are_kept():
+def test_signs_of_zeros_are_preserved():
     compiled = jit(lambda x: (ops.divide(x, 0.0), ops.divide(x, -0.0)))
     with np.errstate(all="ignore"):
         for got, wanted in zip(compiled(X), (np.inf, -np.inf)):
@@ -585,7 +586,7 @@ def test_numpy_shapes_that_depend_on_values(f):
         jit(lambda x: ops.scan(lambda c, y: (c + ops.sum(y[y > 0]), c), 0.0 * x[0], ops.stack([x] * 6))[0])(X)
 
 
-def test_masks_that_are_known_or_written_by_are_compiled():
+def test_constant_masks_and_masked_writes_are_compiled():
     known = np.array([True, False, True])
     compiled = jit(lambda x: (x[known], ops.where(x > 1, x, 0.0), ops.where(known)[0]))
     for x in (X, -X):
@@ -594,8 +595,8 @@ def test_masks_that_are_known_or_written_by_are_compiled():
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_sequences_of_numbers_in_a_trace(backend):
-    """JAX makes a number in a trace a tracer, whose value is not known."""
+def test_arange_in_a_trace(backend):
+    """Inside a trace JAX turns numbers into tracers without known values."""
     with config.backend_scope(backend):
         compiled = jit(lambda x: ops.add(ops.multiply(x, ops.arange(3)), ops.arange(1.0, 4.0, 1)))
         np.testing.assert_allclose(numpy(compiled(on(backend, [5.0, 5.0, 5.0]))), [1, 7, 13])
@@ -611,8 +612,8 @@ def test_value_dependent_control_flow_is_compiled(backend):
 
 
 @pytest.mark.parametrize("nested", [False, True])
-def test_the_order_of_a_dict_is_part_of_the_signature(backend, nested):
-    """A function may go through its items."""
+def test_dict_order_is_part_of_the_signature(backend, nested):
+    """A function may iterate over the items."""
 
     def f(d):
         first, second = (d["inner"] if nested else d).values()
@@ -630,8 +631,8 @@ def test_the_order_of_a_dict_is_part_of_the_signature(backend, nested):
     assert len(compiled.programs) == 3
 
 
-def test_frozen_objects_are_counted_once(monkeypatch):
-    """``gc.get_freeze_count()`` visits each of them: a server that freezes its heap would pay at each compilation."""
+def test_frozen_heap_is_counted_once(monkeypatch):
+    """``gc.get_freeze_count()`` visits every frozen object: a server with a frozen heap would pay per compilation."""
     counts = []
     monkeypatch.setattr(_scopes, "_heap_is_frozen", False)
     monkeypatch.setattr(_scopes.gc, "get_freeze_count", lambda: counts.append(1) or 5)
@@ -642,7 +643,7 @@ def test_frozen_objects_are_counted_once(monkeypatch):
 
 @pytest.mark.short_cases(0, "jax", "tensorflow")
 def test_derivatives_through_complex_singular_vectors_compile(backend):
-    """PyTorch's own look whether the result depends on the phases of the vectors, which a program cannot."""
+    """PyTorch checks whether the result depends on the phases of singular vectors, which a program cannot do."""
     x = backends.by_name(backend).convert(X[:2, None] * (1 + 1j) + np.eye(2))
     f = grad(lambda x: ops.sum(ops.abs(ops.adjugate(x))))
     np.testing.assert_allclose(numpy(jit(f)(x)), numpy(f(x)))
@@ -653,7 +654,7 @@ def test_derivatives_through_complex_singular_vectors_compile(backend):
     [ops.segment_sum, ops.segment_max, lambda x, at: ops.take_along_axis(x, at, 0)],
     ids=["sum", "max", "take"],
 )
-def test_values_of_constants_are_known(op, backend):
+def test_values_of_constant_indices_are_known(op, backend):
     at = backends.by_name(backend).convert(np.array([0, 1, 1]))
     f = value_and_grad(lambda x: ops.sum(ops.square(op(x, at))))
     x = on(backend, X)
@@ -674,8 +675,8 @@ def test_values_of_constants_are_known(op, backend):
     ],
     ids=["get_item", "get_item of a tuple", "take", "take_along_axis", "add_at", "set_at"],
 )
-def test_positions_computed_from_what_is_differentiated(f, backend):
-    """One program holds for all of them."""
+def test_indices_computed_from_differentiated_values(f, backend):
+    """One program serves all values."""
     derivative = value_and_grad(lambda x: ops.sum(f(x) * ops.arange(1.0, 4.0)))
     compiled = jit(derivative)
     for values in (X, X[::-1].copy()):
@@ -684,7 +685,7 @@ def test_positions_computed_from_what_is_differentiated(f, backend):
     assert " 1 program>" in repr(compiled)
 
 
-def test_results_that_are_no_tensors_of_the_backend(backend):
+def test_non_tensor_results(backend):
     constants = ops.ones((2,), dtype="float32"), np.arange(3.0)
     compiled = jit(lambda v: {"v": v * 2, "parts": [constants, None, ops.ones((2,))], "n": 2})
     for x in (X, 2 * X):
@@ -697,7 +698,7 @@ def test_results_that_are_no_tensors_of_the_backend(backend):
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch", "jax", "tensorflow"])
-def test_negative_positions_of_static_arguments(library):
+def test_negative_static_argnums(library):
     convert = backends.by_name(library).convert
     f = jit(lambda x, axis: ops.sum(x, axis), static_argnums=-1)
     x = convert(np.arange(6.0).reshape(2, 3))
@@ -709,7 +710,7 @@ def test_negative_positions_of_static_arguments(library):
         jit(ops.exp, static_argnums="x")
 
 
-def test_an_array_without_dimensions_is_written_in_place():
+def test_zero_dimensional_array_is_written_in_place():
     def alone(x):
         total = ops.reshape(x[:1] * 2, ())
         total += x[1]
@@ -728,13 +729,13 @@ def test_an_array_without_dimensions_is_written_in_place():
     x = np.array([1.0, 2.0])
     assert jit(alone)(x) == alone(x) == 8.0
     assert jit(lambda x, n: x * n.__iadd__(1.0))(x, np.float64(1.0)).tolist() == [2.0, 4.0]
-    with pytest.raises(JitError, match="wrote in place to a view"):  # it was not written, without a word
+    with pytest.raises(JitError, match="wrote in place to a view"):  # the write must not be lost silently
         jit(with_its_source)(x)
     with pytest.raises(JitError, match="wrote in place to an argument"):
         jit(of_an_argument)(x)
 
 
-def test_a_program_refuses_what_its_count_has_no_place_for():
+def test_bincount_program_refuses_values_out_of_range():
     f = jit(lambda x: ops.bincount(x, minlength=3))
     np.testing.assert_array_equal(f(np.array([0, 2, 2])), [1, 0, 2])
     for wrong in ([0, 3, 1], [0, -1, 1]):

@@ -1,4 +1,4 @@
-"""Branches on values in compiled functions: a program for each way that they go."""
+"""Value-dependent branches in compiled functions: one program per path taken."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ POINTS = {
 @pytest.mark.filterwarnings("ignore:the branches")
 @pytest.mark.parametrize("f", POINTS)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_value_and_gradient_are_those_of_the_function_itself(f, dtype):
+def test_value_and_gradient_match_the_uncompiled_function(f, dtype):
     both = jit(value_and_grad(f))
     points = [np.array(x, dtype) for x in POINTS[f]]
     for _ in range(2):
@@ -82,7 +82,7 @@ def test_value_and_gradient_are_those_of_the_function_itself(f, dtype):
     assert 1 < ways(both) <= len(points)
 
 
-def test_one_program_for_each_way_and_none_where_nothing_is_looked_at():
+def test_one_program_per_path_and_one_without_decisions():
     both = jit(value_and_grad(penalised))
     for x in ([1.0, 2.0], [1.5, 2.5], [2.0, 0.1]):
         both(np.array(x))
@@ -105,8 +105,8 @@ def test_second_derivatives():
         np.testing.assert_allclose(hessian(jit(penalised), x), wanted, rtol=1e-12)
 
 
-def test_another_way_warns_of_nothing_and_fails_at_nothing():
-    """Code that is not reached warns of nothing: a logarithm, a factor, a position."""
+def test_failed_guard_leaves_no_warning_or_error():
+    """Unreached code (a logarithm, a factorisation, an index) must neither warn nor fail."""
 
     def f(x, a):
         if ops.any(x <= 0):
@@ -127,7 +127,7 @@ def test_another_way_warns_of_nothing_and_fails_at_nothing():
             assert both(X, a)[0] == value_and_grad(f)(X, a)[0]
 
 
-def test_warnings_and_errors_of_the_way_taken_stay():
+def test_warnings_and_errors_of_the_path_taken_are_kept():
     def f(x, a):
         return ops.log(x[0]) if x[1] > 0 else ops.sum(ops.cholesky(a))
 
@@ -147,7 +147,7 @@ def test_warnings_and_errors_of_the_way_taken_stay():
         jit(lambda x: x if x > 0 else -x)(X)
 
 
-def test_an_error_in_a_branch_is_the_functions():
+def test_error_raised_in_a_branch_propagates():
     def f(x):
         if x[0] < 0:
             raise KeyError("negative")
@@ -160,7 +160,7 @@ def test_an_error_in_a_branch_is_the_functions():
             compiled(-X)
 
 
-def test_ways_of_other_structures_and_results_that_are_the_callers():
+def test_paths_with_different_structures_and_results_owned_by_the_caller():
     def f(x):
         if x[0] > 2:
             return {"twice": x * 2}
@@ -176,7 +176,7 @@ def test_ways_of_other_structures_and_results_that_are_the_callers():
         assert compiled(-X) == 3.5
 
 
-def test_what_is_closed_over_decides_anew():
+def test_closed_over_arrays_are_tested_at_each_call():
     weights = np.array([1.0, -1.0])
     compiled = jit(lambda x: x * 2 if x[0] * weights[0] > 0 else -x)
     np.testing.assert_array_equal(compiled(X), 2 * X)
@@ -185,7 +185,7 @@ def test_what_is_closed_over_decides_anew():
     np.testing.assert_array_equal(compiled(-X), -2 * X)
 
 
-def test_a_decision_holds_for_its_value_before_later_writes():
+def test_decision_uses_the_value_before_later_writes():
     def itself(x):
         positive = ops.reshape(x[:1] > 0, ())
         y = x * 2 if positive else x * 3
@@ -204,17 +204,17 @@ def test_a_decision_holds_for_its_value_before_later_writes():
             np.testing.assert_array_equal(compiled(x), f(x))
 
 
-def test_whole_numbers_decide():
+def test_integers_decide_branches():
     def f(x, n):
         return x * 2 if n else -x
 
     compiled = jit(f)
     for n in (0, 1, 2, 0):
         np.testing.assert_array_equal(compiled(X, np.array(n)), f(X, n))
-    assert ways(compiled) == 2  # by truth, not by number
+    assert ways(compiled) == 2  # by truth value, not by number
 
 
-def test_more_ways_than_are_compiled_run_as_they_would_without():
+def test_paths_beyond_the_limit_run_uncompiled():
     def f(x):
         total = ops.sum(x)
         for v in x:
@@ -231,7 +231,7 @@ def test_more_ways_than_are_compiled_run_as_they_would_without():
     with pytest.warns(RuntimeWarning, match="ways, and now another") as seen:
         for x in points:
             check_at(x)
-    assert ways(both) == guards.FEW  # as none came again
+    assert ways(both) == guards.FEW  # since no path was taken twice
     for x in points:
         for factor in (1.0, 2.0, 3.0):
             check_at(x * factor)
@@ -258,7 +258,7 @@ def test_more_ways_than_are_compiled_run_as_they_would_without():
         lambda x: 2 if np.array_equal(x, [1.0]) else 3,
     ],
 )
-def test_whole_numbers_and_questions_are_decisions(ask):
+def test_integer_conversions_and_predicates_are_decisions(ask):
     def f(x):
         return ops.sum(x**2) * ask(x)
 
@@ -271,7 +271,7 @@ def test_whole_numbers_and_questions_are_decisions(ask):
 PAIRS = [np.array([1.2, 0.5]), np.array([2.3, 3.7]), np.array([0.0, 1.0])]
 
 
-def test_what_is_no_whole_number_is_numpys_error():
+def test_conversion_of_nan_to_int_raises_numpy_error():
     for x, error in ((np.nan, ValueError), (np.inf, OverflowError)):
         with pytest.raises(error):
             jit(lambda x: x * int(x))(np.array(x))
@@ -283,8 +283,8 @@ def test_what_is_no_whole_number_is_numpys_error():
         compiled(np.array(np.nan))
 
 
-def test_where_it_must_not_look_it_says_so():
-    """The functions that loops and branches call, and what is analysed for its sparsity."""
+def test_unsupported_branches_raise():
+    """Affects functions passed to loops and branches, and functions analysed for sparsity."""
     with pytest.raises(JitError, match="looked at a value"):
         jit(lambda x: ops.scan(lambda c, y: (c + y if y > 0 else c, c), 0.0 * x[0], ops.concatenate([x, x]))[0])(X)
     with pytest.raises(JitError, match="looked at a value"):
@@ -340,22 +340,22 @@ def positive(x):
 FINITE = [[1.0, -2.0, 3.0], [-1.0, 2.0, -0.5], [0.0, 0.3, 9.0]]
 HERE = {**POINTS, **dict.fromkeys((halved, by_control_flow, positive), FINITE)}
 HERE[whole] = [[1.2, 0.5], [2.3, 3.7], [0.7, 0.2]]
-del HERE[masked]  # TensorFlow's own tensors take no arrays of positions
+del HERE[masked]  # TensorFlow tensors do not accept index arrays
 
 
 @pytest.mark.short_cases(2)
 @pytest.mark.filterwarnings("ignore:the branches")
 @pytest.mark.parametrize("backend", OTHERS)
 @pytest.mark.parametrize("f", HERE)
-def test_of_other_libraries(f, backend):
-    """Value and gradient at each point twice, and nothing silently of another way."""
+def test_branches_of_other_libraries(f, backend):
+    """Checks value and gradient twice at each point; no call may silently take a wrong path."""
     both = jit(value_and_grad(f))
     for x in HERE[f] * 2:
         x = tensors(np.array(x), backend)
         for a, b in zip(both(x), value_and_grad(f)(x)):
             np.testing.assert_allclose(numpy(a), numpy(b), rtol=1e-12)
             assert type(a) is type(b) and a.dtype == b.dtype
-    own = f is by_control_flow or f is positive and backend == "tensorflow"  # by the library's own conditions, sizes
+    own = f is by_control_flow or f is positive and backend == "tensorflow"  # by the library's own conditions or sizes
     assert own and backend != "torch" or 1 < ways(both) <= len(HERE[f])
 
 
@@ -395,7 +395,7 @@ def test_errors_structures_and_closures_of_other_libraries(backend):
 
 
 @pytest.mark.parametrize("backend", OTHERS)
-def test_more_ways_of_other_libraries_than_are_compiled(backend):
+def test_paths_beyond_the_limit_on_other_libraries(backend):
     compiled = jit(lambda x: x * int(x[0]))
     with pytest.warns(RuntimeWarning, match="ways, and now another"):
         for n in range(guards.FEW + 3):
@@ -405,7 +405,7 @@ def test_more_ways_of_other_libraries_than_are_compiled(backend):
 
 
 @pytest.mark.parametrize("backend", OTHERS)
-def test_transformations_of_other_libraries_ways(backend):
+def test_transformations_of_branches_on_other_libraries(backend):
     x = tensors(X - 2, backend)
     np.testing.assert_array_equal(numpy(gradops.vmap(jit(lambda x: x if x > 0 else -x))(x)), [1, 0, 1])
     np.testing.assert_array_equal(numpy(grad(jit(sorted_out))(x)), [-1, -1, 2])
@@ -414,7 +414,7 @@ def test_transformations_of_other_libraries_ways(backend):
 
 
 @pytest.mark.parametrize("backend", OTHERS)
-def test_nothing_of_a_trace_is_held(backend):
+def test_tensors_of_a_trace_are_released(backend):
     compiled = jit(sorted_out)
     held = [tensors(np.array(x), backend) for x in FINITE]
     given = [weakref.ref(x) for x in held if compiled(x) is not None]
@@ -425,8 +425,8 @@ def test_nothing_of_a_trace_is_held(backend):
 
 
 @pytest.mark.parametrize("backend", OTHERS)
-def test_calls_that_cannot_be_seen_are_errors(backend):
-    """``float()``, NumPy's functions, and a function that changes what it reads."""
+def test_unobservable_value_reads_are_errors(backend):
+    """Covers ``float()``, NumPy functions, and functions that modify what they read."""
     x = tensors(X, backend)
     for f in (lambda x: x * float(x[0]), lambda x: np.asarray(x) * 2):
         with pytest.raises(JitError, match="looked at a value"):
@@ -441,7 +441,7 @@ def test_calls_that_cannot_be_seen_are_errors(backend):
         jit(counting)(x)
 
 
-@pytest.mark.filterwarnings("ignore:the branches")  # what two compile at once counts twice
+@pytest.mark.filterwarnings("ignore:the branches")  # two threads compiling at once count a path twice
 def test_threads_at_once():
     both = jit(value_and_grad(sorted_out))
     points = [np.array(x) * s for x in POINTS[sorted_out][:2] for s in (1.0, -1.0)]
@@ -467,7 +467,7 @@ def test_threads_at_once():
 
 
 def random_function(seed: int):
-    """Some forty lines of code on numbers and vectors that branches, masks and loops by what it finds."""
+    """Return a random function of some forty lines with value-dependent branches, masks and loops."""
     rng = np.random.default_rng(seed)
     lines = [(int(rng.integers(7)), *map(int, rng.integers(0, 1000, 3)), float(rng.normal())) for _ in range(40)]
 

@@ -1,4 +1,4 @@
-"""The closures of compiled functions: where one changed, the function is traced again."""
+"""Closures of compiled functions: any change leads to a new trace."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Unpicklable(Boxed):
 
 
 def check(f, *changes):
-    """``jit(f)`` gives what ``f`` gives, before and after each change, and the change was not without effect."""
+    """Check that ``jit(f)`` equals ``f`` before and after each change, and that each change has an effect."""
     compiled = jit(f)
     np.testing.assert_allclose(compiled(X), f(X))
     for change in changes:
@@ -108,7 +108,7 @@ def put(where, name, value):
 def test_attributes_read_in_helper_methods(kind, monkeypatch):
     net = kind()
     monkeypatch.setattr(Net, "rate", 1.0)
-    monkeypatch.setattr(Net, "weights", Net.weights)  # put back what the changes below set
+    monkeypatch.setattr(Net, "weights", Net.weights)  # restores attributes that the changes below set
     check(
         net.loss,
         put(net, "w", net.w * 5),
@@ -119,7 +119,7 @@ def test_attributes_read_in_helper_methods(kind, monkeypatch):
     )
 
 
-def test_slots_properties_special_methods_and_names_as_text():
+def test_slots_properties_special_methods_and_string_names():
     slotted = Slotted()
     check(slotted.loss, put(slotted, "w", np.full(3, 2.0)), lambda: slotted.w.fill(3))
 
@@ -140,7 +140,7 @@ def test_partial_arguments():
     check(f, lambda: c.__setitem__(0, 9.0), lambda: d.update(k=np.full(3, 2.0)), lambda: d["k"].fill(7))
 
 
-def test_items_bound_anew():
+def test_rebound_items():
     p, layers = {"w": np.ones(3)}, [[1.0], (np.ones(3), {"b": 1.0})]
     check(
         lambda x: ops.sum(x * p["w"] * layers[0][0] * layers[1][0] * layers[1][1]["b"] * len(layers)),
@@ -156,14 +156,14 @@ def test_items_bound_anew():
     [np.array(["2020-01-01", "NaT"], "M8[D]"), np.array([1, np.nan], np.longdouble), np.array([1, np.nan], complex)],
     ids=str,
 )
-def test_missing_dates_and_numbers_are_no_changes(held):
+def test_missing_dates_and_nan_are_not_changes(held):
     compiled = jit(lambda x: x * len(held[held == held]))
     np.testing.assert_array_equal(compiled(X), X)
     np.testing.assert_array_equal(compiled(X), X)
     assert len(compiled.programs) == 1
 
 
-def test_signs_of_complex_zeros_are_seen():
+def test_signs_of_complex_zeros_are_compared():
     z = np.array([complex(-1.0, -0.0)])
     compiled = jit(lambda x: ops.imag(ops.sqrt(z)) * x)
     np.testing.assert_array_equal(compiled(np.ones(1)), [-1.0])
@@ -171,8 +171,8 @@ def test_signs_of_complex_zeros_are_seen():
     np.testing.assert_array_equal(compiled(np.ones(1)), [1.0])
 
 
-def test_what_libraries_hold():
-    """Numbers in objects of Python's and SciPy's own that are written in place."""
+def test_values_held_by_library_objects():
+    """Covers objects of Python and SciPy whose numbers are written in place."""
     numbers, raw, queue = array.array("d", [1.0, 2.0]), bytearray(b"ab"), collections.deque([1.0])
     sparse, objects = scipy.sparse.csr_matrix(np.eye(3)), np.array([1.0, [2.0]], object)
     around, chained = collections.UserDict(a=1.0), collections.ChainMap({"a": 1.0})
@@ -207,14 +207,14 @@ def test_data_frames():
 
 
 @pytest.mark.parametrize("kind", [Boxed, Unpicklable])
-def test_an_object_that_is_an_array_and_has_attributes(kind):
+def test_array_like_object_with_attributes(kind):
     box = kind()
     check(lambda x: ops.multiply(x, box), lambda: box.w.__setitem__(0, 5.0), put(box, "w", np.full(3, 2.0)))
     check(lambda x: x * box.scaled(), put(box, "rate", 3.0), lambda: box.w.__setitem__(0, 7.0))
 
 
 class Holder:
-    """Holds a tensor as Keras's variables and ``nnx.Param`` do."""
+    """Holds a tensor like a Keras variable or ``nnx.Param``."""
 
     def __init__(self, value):
         self.value = value
@@ -224,7 +224,7 @@ class Holder:
 
 
 @pytest.mark.parametrize("backend", ["numpy", "torch", "jax"])
-def test_what_holds_a_tensor(backend):
+def test_tensor_holders(backend):
     pytest.importorskip(backend)
     with config.backend_scope(backend):
         x, held = to_backend(X, backend), Holder(ops.ones((3,)))
@@ -234,7 +234,7 @@ def test_what_holds_a_tensor(backend):
             np.testing.assert_allclose(float(f(x)), value * X.sum())
 
 
-def test_unchanged_tables_do_not_trace_again():
+def test_unchanged_containers_do_not_retrace():
     traces = Mock()
     numbers, sparse = array.array("d", [1.0, 2.0]), scipy.sparse.csr_matrix(np.eye(3))
 
@@ -251,7 +251,7 @@ def test_unchanged_tables_do_not_trace_again():
     assert traces.call_count == count
 
 
-def test_a_training_loop_over_a_dict():
+def test_training_loop_over_a_dict():
     p = {"w": np.zeros(3)}
     step = jit(value_and_grad(lambda x: ops.sum(ops.square(ops.multiply(x, x) - p["w"]))))
     for _ in range(3):
@@ -278,7 +278,7 @@ def test_variables_that_require_a_gradient_are_an_error(backend):
         assert float(jit(lambda x: ops.sum(x * v.detach()).data)(X)) == X.sum()
 
 
-def test_own_variables_of_arguments_are_none():
+def test_local_variables_over_arguments_are_allowed():
     def f(x):
         own = Variable(x).requires_grad_()
         loss = ops.sum(own * own)
@@ -299,7 +299,7 @@ def count_globally():
 
 
 def own_changes() -> dict:
-    """Functions that change what they read, with the name of what they change."""
+    """Return functions that modify what they read, by the name of the modified object."""
     net, history, calls, mean, buffer, layer = Net(), [], 0, {"mean": np.zeros(3)}, np.zeros(3), Variable(np.ones(3))
 
     def attribute(x):
@@ -357,13 +357,13 @@ def own_changes() -> dict:
 
 
 @pytest.mark.parametrize("what", own_changes())
-def test_own_changes_are_an_error_that_names_them(what):
+def test_side_effects_are_an_error_that_names_them(what):
     with pytest.raises(JitError, match=re.escape(f"changed what it reads, or others may read: `{what.split(',')[0]}`")):
         jit(own_changes()[what])(X)
 
 
 @pytest.mark.parametrize("backend", ["torch", "jax", "tensorflow"])
-def test_own_changes_are_an_error_on_every_backend(backend):
+def test_side_effects_are_an_error_on_every_backend(backend):
     pytest.importorskip(backend)
     seen = []
 
@@ -394,7 +394,7 @@ class Lazy:
         return x * self.weights * self.table(3) * self.scale
 
 
-def test_what_is_made_once_is_no_own_change():
+def test_lazily_created_values_are_not_side_effects():
     lazy, traces = Lazy(), Mock()
 
     def f(x):
@@ -409,7 +409,7 @@ def test_what_is_made_once_is_no_own_change():
     np.testing.assert_allclose(compiled(X), X * 10 * np.arange(3))
 
 
-def test_other_attributes_do_not_trace_again():
+def test_unread_attributes_do_not_retrace():
     net, calls = Net(), Mock()
 
     def f(x):
@@ -419,15 +419,15 @@ def test_other_attributes_do_not_trace_again():
     compiled = jit(f)
     for _ in range(3):
         compiled(X)
-        net.steps = calls.call_count  # nothing that `f` calls reads it
+        net.steps = calls.call_count  # never read by functions that `f` calls
         net.seen += 1
     assert calls.call_count == 1
 
 
-# What Python keeps elsewhere ------------------------------------------------------------------------------------------
+# State that Python keeps elsewhere -----------------------------------------------------------------------------------
 
 
-def test_views_of_arrays_that_change():
+def test_views_of_changing_arrays():
     base, whole, raw = np.array([1.0]), np.ones((2, 3)), bytearray(np.ones(3))
     spread, rows = np.broadcast_to(base, 3), whole[:]
     rows.flags.writeable = False
@@ -442,7 +442,7 @@ def test_views_of_arrays_that_change():
         assert not Captured(lambda x, w=w: x * w).contents
 
 
-def test_masks():
+def test_masked_arrays():
     masked = np.ma.array([1.0, 2.0, 3.0], mask=[False, False, True])
     check(lambda x: x * masked.sum(), lambda: masked.mask.__setitem__(0, True))
 
@@ -502,12 +502,12 @@ data = Data()
         lambda x: x * globals()["GLOBAL"],
     ],
 )
-def test_globals_that_made_objects_and_hooks_read(f, monkeypatch):
+def test_globals_read_by_created_objects_and_hooks(f, monkeypatch):
     monkeypatch.setattr(sys.modules[__name__], "GLOBAL", 2.0)
     check(f, put(sys.modules[__name__], "GLOBAL", 3.0))
 
 
-def test_imports_inside(tmp_path, monkeypatch):
+def test_imports_inside_a_function(tmp_path, monkeypatch):
     for name in ("settings_of_test", "package_of_test/__init__", "package_of_test/part", "package_of_test/user"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         text = "def f(x):\n    from . import part\n    from .part import k\n    return x * k * part.k\n"
@@ -524,7 +524,7 @@ def test_imports_inside(tmp_path, monkeypatch):
         return x * importlib.import_module("package_of_test.part").k
 
     compiled = jit(f)
-    np.testing.assert_allclose(compiled(X), X * 4)  # imported while traced
+    np.testing.assert_allclose(compiled(X), X * 4)  # imported during the trace
     sys.modules["settings_of_test"].k = 3.0
     np.testing.assert_allclose(compiled(X), X * 9)
     relative = jit(importlib.import_module("package_of_test.user").f)
@@ -544,7 +544,7 @@ def shifted(x, k=2.0, *, shift=1.0):
     return x * k + shift + 5
 
 
-def test_functions_that_are_written_anew(monkeypatch):
+def test_redefined_functions(monkeypatch):
     for name in ("__defaults__", "__kwdefaults__", "__code__"):
         monkeypatch.setattr(scaled, name, getattr(scaled, name))
     keywords = {"shift": 3.0}
@@ -562,7 +562,7 @@ def test_functions_that_are_written_anew(monkeypatch):
     )
 
 
-def test_attributes_by_computed_names():
+def test_attributes_with_computed_names():
     net, name = types.SimpleNamespace(k1=2.0, k2=1.0), ["k1"]
     check(
         lambda x: x * getattr(net, "k" + str(1)) * getattr(net, "k3", 1.0),
@@ -577,18 +577,18 @@ def test_attributes_by_computed_names():
     check(lambda x: x * get(net), put(net, "k1", 9.0))
 
 
-def test_constant_names_do_not_open_other_attributes():
+def test_constant_attribute_names_do_not_capture_other_attributes():
     net, big = types.SimpleNamespace(k=2.0), types.SimpleNamespace(k=1.0, data=np.ones(3))
     assert not Captured(lambda x: x * getattr(net, "k") * getattr(big, "k", 1.0)).contents  # noqa: B009
     assert Captured(lambda x: x * getattr(big, f"{x}k")).contents
 
 
-def test_computed_names_do_not_open_installed_packages():
+def test_computed_names_do_not_capture_installed_packages():
     found = Captured(lambda x: x * getattr(pytest, f"{x}k"))
-    assert len(found._seen) < 3000  # all attributes of pytest's lead to all modules and objects that are loaded
+    assert len(found._seen) < 3000  # all of pytest's attributes would lead to every loaded module
 
 
-def test_contexts_threads_and_the_environment(monkeypatch):
+def test_context_variables_thread_locals_and_the_environment(monkeypatch):
     variable, local, monkey = contextvars.ContextVar("variable"), threading.local(), "GRADOPS_TEST_OF_JIT"
     variable.set(2.0)
     local.k = 2.0
@@ -616,7 +616,7 @@ class Local(threading.local):
         return self.k
 
 
-def test_methods_of_what_is_of_a_thread_are_no_own_change():
+def test_thread_local_methods_are_not_side_effects():
     local, name = Local(), "k"
     check(lambda x: x * local.value() * getattr(local, name), put(local, "k", 3.0))
 
@@ -628,7 +628,7 @@ class Settings(dict):
         return self["k"] * self.scale
 
 
-def test_what_stands_for_something_else(monkeypatch):
+def test_proxies_and_bound_methods(monkeypatch):
     monkeypatch.setattr(Settings, "scale", 2.0)
     table, numbers, settings = {"k": 2.0}, [2.0], Settings(k=1.0)
     get, item, shown = table.get, numbers.__getitem__, types.MappingProxyType(table)
@@ -647,12 +647,12 @@ def test_random_numbers_of_other_libraries_are_an_error():
     for draw in (lambda: torch.rand(()), lambda: torch.rand((), generator=generator)):
         with pytest.raises(JitError, match="random numbers"):
             jit(lambda x, draw=draw: x * float(draw()))(X)
-    compiled = jit(lambda x: x * torch.rand(3))  # in PyTorch's own graph it is drawn at each call
+    compiled = jit(lambda x: x * torch.rand(3))  # PyTorch's own graph draws at each call
     x = torch.ones(3)
     assert not torch.equal(compiled(x), compiled(x))
 
 
-def test_chains_of_objects_of_any_length():
+def test_long_chains_of_objects():
     first = last = {"value": 1.0}
     for _ in range(5000):
         last["next"] = {"value": 1.0}
@@ -664,7 +664,7 @@ def test_chains_of_objects_of_any_length():
     np.testing.assert_allclose(compiled(X), 2 * X)
 
 
-def test_generators_in_objects_that_methods_read():
+def test_generators_in_objects_read_by_methods():
     class Noisy:
         def __init__(self):
             self.generator = random.Random(1)
@@ -679,7 +679,7 @@ def test_generators_in_objects_that_methods_read():
         jit(Noisy())(X)
 
 
-# Every kind of thing that a function can read -------------------------------------------------------------------------
+# Every kind of object that a function can read -----------------------------------------------------------------------
 
 
 class Color(enum.Enum):
@@ -824,13 +824,13 @@ def within(x):
 
 
 @pytest.mark.parametrize("f", [*BY_GLOBAL.values(), within], ids=[*BY_GLOBAL, "with"])
-def test_a_global_read_in_each_way(f, monkeypatch):
+def test_every_way_to_read_a_global(f, monkeypatch):
     monkeypatch.setattr(sys.modules[__name__], "GLOBAL", 2.0)
     check(f, put(sys.modules[__name__], "GLOBAL", 3.0))
 
 
 def mutations() -> dict:
-    """Functions that read something, with changes of it, by the kind of thing."""
+    """Return functions that read an object, with mutations of it, by the kind of object."""
     record, point, cell = Record(), Point([1.0]), [types.SimpleNamespace(point=Point([1.0]))]
     of_type_too = functools.singledispatch(lambda k: 1.0)
     of_type_too.register(int, lambda k: 2.0)
@@ -866,7 +866,7 @@ def mutations() -> dict:
 
 
 @pytest.mark.parametrize("kind", mutations())
-def test_each_kind_of_thing(kind, monkeypatch):
+def test_every_kind_of_object(kind, monkeypatch):
     monkeypatch.setattr(Color.RED, "weight", 1.0, raising=False)
     with contextlib.ExitStack() as restored:
         restored.callback(config.set_floatx, "float64")
@@ -877,14 +877,14 @@ def test_each_kind_of_thing(kind, monkeypatch):
         check(f, *changes)
 
 
-def test_a_global_that_comes_to_hide_a_builtin():
+def test_global_that_shadows_a_builtin():
     f = types.FunctionType((lambda x: x * abs(-2.0)).__code__, {"__name__": __name__, "__builtins__": builtins})
     check(f, lambda: f.__globals__.update(abs=lambda k: 5.0))
 
 
 @pytest.mark.parametrize("backend", ["numpy", "torch", "jax", "tensorflow"])
 def test_cached_functions(backend, monkeypatch):
-    """A global that a cached function reads, its closure, and the cache that is cleared."""
+    """Covers a global and a closure read by a cached function, and a cleared cache."""
     pytest.importorskip(backend)
     monkeypatch.setattr(sys.modules[__name__], "GLOBAL", 2.0)
     kept = [1.0]
@@ -918,13 +918,13 @@ def test_cached_functions(backend, monkeypatch):
             check_same()
 
 
-def test_caches_that_forget_do_not_trace_at_each_call(monkeypatch):
+def test_evicting_caches_do_not_retrace_at_each_call(monkeypatch):
     monkeypatch.setattr(sys.modules[__name__], "GLOBAL", 2.0)
     traces = Mock()
 
     def f(x):
         traces()
-        return x * newest(1.0) * newest(2.0)  # of which the second takes the first's place
+        return x * newest(1.0) * newest(2.0)  # the second call evicts the first
 
     compiled = jit(f)
     np.testing.assert_allclose(compiled(X), f(X))
@@ -940,7 +940,7 @@ class Boxes:
 
 
 def given_statically() -> dict:
-    """Static arguments, functions of them, and changes of what they hold, by the kind of argument."""
+    """Return static arguments, functions of them, and mutations of what they hold, by the kind of argument."""
     net, slotted, lists, frozen = Net(), Slotted(), Boxes(), Frozen([1.0])
     partial = functools.partial(lambda x, c: x * c[0], c=[3.0])
     k = 1.0
@@ -968,13 +968,13 @@ def given_statically() -> dict:
 
 @pytest.mark.parametrize("backend", ["numpy", "torch", "jax", "tensorflow"])
 @pytest.mark.parametrize("kind", given_statically())
-def test_static_arguments_that_change(kind, backend):
+def test_mutated_static_arguments(kind, backend):
     pytest.importorskip(backend)
     static, f, *changes = given_statically()[kind]
     with config.backend_scope(backend):
         x = to_backend(X, backend)
         compiled = jit(f, static_argnums=1)
-        other = Net()  # whose program is the last that was made
+        other = Net()  # its program is the most recent one
         for change in (lambda: None, *changes):
             change()
             np.testing.assert_allclose(np.asarray(compiled(x, static)), np.asarray(f(x, static)))
@@ -989,7 +989,7 @@ def test_static_arguments_that_change(kind, backend):
 # PyTorch --------------------------------------------------------------------------------------------------------------
 
 
-def test_torch_modes_are_seen():
+def test_torch_train_and_eval_modes_are_detected():
     import torch
 
     class Model(torch.nn.Module):
@@ -1020,7 +1020,7 @@ def test_torch_modes_are_seen():
     assert (compiled(x) == 6).all()
 
 
-def test_torch_parameters_are_seen():
+def test_torch_parameter_updates_are_detected():
     import torch
 
     layer = torch.nn.Linear(3, 1, bias=False, dtype=torch.float64)

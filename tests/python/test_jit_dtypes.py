@@ -1,6 +1,6 @@
-"""Operators, NumPy's functions and ops, compiled: the type, dtype, shape and value that they have uncompiled.
+"""Operators, NumPy functions and ops in compiled code keep the type, dtype, shape and value of uncompiled code.
 
-An op has one dtype on all libraries; operators and NumPy's functions on arrays have NumPy's.
+An op has the same result dtype on all libraries; operators and NumPy functions on arrays follow NumPy.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gradops.ops.operators import BINARY
 
 DTYPES = "bool int8 int16 int32 int64 uint8 float16 float32 float64 complex64 complex128".split()
 SHAPES = ((), (3,), (0,), (2, 3), (5000,))
-"""Numbers, small arrays, which are native, nothing, and more than native code takes."""
+"""Shapes: scalars, small arrays (native code), empty arrays, and arrays too large for native code."""
 
 _NAMES = {"and": "and_", "or": "or_"}
 OPERATORS = {
@@ -39,18 +39,18 @@ NOT_COMPILED = frozenset(
     """bartlett blackman hamming hanning kaiser bincount unique convert_to_numpy frexp spacing bitwise_count
     numpy is_tensor""".split()
 )
-"""They ask for values, or for no array."""
+"""Ops that depend on values, or take no array."""
 
 
 ASCENDING = {
     "searchsorted": lambda known, x: ops.searchsorted(ops.sort(known), x),
     "digitize": lambda x, known: ops.digitize(x, ops.sort(known)),
 }
-"""Ops whose result is undefined where numbers do not ascend."""
+"""Ops whose result is undefined unless numbers ascend."""
 
 
 def _tensors_of(name: str) -> int:
-    """The number of tensors that an op takes where it needs nothing else; 0 for others."""
+    """Return the number of tensors of an op without other required arguments; 0 for other ops."""
     parameters = [k for k, p in registry[name].signature.parameters.items() if p.default is p.empty]
     kinds = [registry[name].annotations.get(k) for k in parameters]
     return len(kinds) if kinds and len(kinds) < 3 and all(kind in ("Tensor", "Operand") for kind in kinds) else 0
@@ -77,10 +77,10 @@ def kind_of(x) -> tuple:
 
 
 def check(f, *arrays) -> None:
-    """``jit(f)`` gives what ``f`` gives, or an error of gradops'; of arrays that ``f`` takes."""
+    """Check that ``jit(f)`` gives what ``f`` gives, or a gradops error, if ``f`` accepts the arrays."""
     try:
         wanted = parts(f(*[x.copy() for x in arrays]))
-    except Exception:  # NumPy's own, of dtypes and shapes that it does not take
+    except Exception:  # NumPy's error for unsupported dtypes and shapes
         return
     try:
         found = parts(jit(f)(*arrays))
@@ -103,7 +103,7 @@ def quiet():
 
 @pytest.fixture(params=["as it is", pytest.param("natively", marks=needs_machine)])
 def execution(request, monkeypatch):
-    """Programs of one step stay NumPy's, unless shorter ones are native, too."""
+    """Run programs of one step by NumPy, or natively by removing the minimum length."""
     if request.param == "natively":
         monkeypatch.setattr(plan, "FEWEST", 1)
         monkeypatch.setattr(tiles, "FEWEST", 1)
@@ -128,7 +128,7 @@ def test_operators_of_two_dtypes(name):
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int64", "float32"])
 def test_integrals_and_polynomials_of_small_dtypes(dtype):
-    """NumPy adds in the dtype of the values, and has real coefficients of whole numbers."""
+    """NumPy sums in the dtype of the values, and gives real coefficients for integers."""
     y = np.array([[100, 100, 0, 1], [3, 120, 7, 90]]).astype(dtype)
     trapezoid = getattr(np, "trapezoid", None) or np.trapz
     check(trapezoid, y)
@@ -173,7 +173,7 @@ def test_ops(name, execution):
 
 @pytest.mark.long
 @pytest.mark.parametrize("floatx", ["float32", "float16"])
-def test_floatx_is_none_of_numpys(floatx, monkeypatch):
+def test_floatx_does_not_affect_numpy_operators(floatx, monkeypatch):
     monkeypatch.setattr("gradops.dtypes._settings", {**config.floatx.__globals__["_settings"], "floatx": floatx})
     for name in ("truediv", "mul", "pow"):
         for dtype in ("int32", "float32", "bool"):
@@ -182,8 +182,8 @@ def test_floatx_is_none_of_numpys(floatx, monkeypatch):
             check(OPERATORS[name], x, x)
 
 
-def test_copies_and_parts_of_single_numbers():
-    """In programs of native code, too."""
+def test_copies_and_parts_of_scalars():
+    """Covers programs of native code."""
 
     def f(x):
         for _ in range(9):
@@ -195,7 +195,7 @@ def test_copies_and_parts_of_single_numbers():
 
 
 @pytest.mark.parametrize("operation", [operator.pos, np.positive, np.floor, np.ceil, np.trunc, lambda x: x * 1])
-def test_results_of_operators_are_arrays_of_their_own(operation):
+def test_operator_results_own_their_memory(operation):
     def f(x):
         x = x * 2
         y = operation(x)
@@ -206,14 +206,14 @@ def test_results_of_operators_are_arrays_of_their_own(operation):
         check(f, np.array([1, 2, 3], dtype))
 
 
-def test_copysign_of_two_precisions():
+def test_copysign_of_mixed_precisions():
     for shape in ((), (3,), (5000,)):
         random = np.random.default_rng(0)
         check(np.copysign, array(shape, "float32", random), array(shape, "float64", random))
 
 
 @pytest.mark.parametrize("axis", [None, 0, -1])
-def test_sorts_and_sums_of_arrays_without_dimensions(axis, execution):
+def test_sorts_and_sums_of_zero_dimensional_arrays(axis, execution):
     for dtype in DTYPES:
         for op in (ops.argsort, ops.sort, ops.cumsum, ops.cumprod, np.argsort, np.sort, np.cumsum, np.cumprod):
             check(lambda x, op=op: op(x, axis=axis), np.array(3).astype(dtype))

@@ -1,6 +1,7 @@
-"""``scan``, ``fori_loop``, ``cond``, ``switch``, ``while_loop`` in compiled functions on NumPy: one step of a program.
+"""``scan``, ``fori_loop``, ``cond``, ``switch`` and ``while_loop`` in compiled functions on NumPy: one program step
+each.
 
-The oracle is the tape, which unrolls them; also finite differences, as the tape's rules are in both.
+The oracle is the tape, which unrolls them. Finite differences check the tape's rules, which both share.
 """
 
 import gc
@@ -25,7 +26,7 @@ reversed_ = gradops.custom_gradient(lambda x: (x * 1.0, lambda upstream: upstrea
 
 @gradops.custom_gradient
 def closing(x):
-    """A gradient function that reads what it closes over, and is no derivative."""
+    """Return x^2 with a gradient function that reads a closed-over value and is no true derivative."""
     return x * x, lambda upstream: upstream * ops.sin(x) * 5.0
 
 
@@ -53,7 +54,7 @@ def switched(p):
 
 
 def branch_in_a_loop(p):
-    """The functions close over a name that is bound anew after the branch."""
+    """Branch in a loop; the branches close over a name that is rebound after the branch."""
 
     def step(c, y):
         c = ops.cond(y > c, lambda: c * p[0] + y, lambda: c - ops.exp(p[1]) * y)
@@ -111,7 +112,7 @@ def rules(p):
 
 
 def counted(p):
-    """A state of whole numbers."""
+    """Carry an integer state."""
     c, n = ops.scan(lambda s, y: ((s[0] * ops.cos(p[0]) + y * p[1], s[1] + 1), None), (p[2], 0), Y)[0]
     return c * ops.cast(n, "float64")
 
@@ -139,7 +140,7 @@ def no_slope(p):
 
 
 def by_position(p):
-    """A loop over numbers that reads and writes where they say, from both ends, with a rule of its own."""
+    """Read and write at loop indices, from both ends, with a custom gradient rule."""
     w = p * Y[:3]
 
     def body(i, state):
@@ -162,7 +163,7 @@ def rows_by_position(p):
 
 
 def counted_in_both(p):
-    """Numbers in a loop in a loop, and a condition on one."""
+    """Nest two loops with counters, and branch on a counter."""
 
     def outer(i, total):
         def inner(j, c):
@@ -174,7 +175,7 @@ def counted_in_both(p):
 
 
 def picked(p):
-    """A branch by a number in a loop."""
+    """Switch by the counter of a loop."""
 
     def body(i, c):
         return ops.switch(i % 3, [lambda: c * p[0], lambda: ops.sin(c) + p[1], lambda: closing(c * p[2])])
@@ -200,7 +201,7 @@ PROGRAMS = {
 
 def check(f, tolerance=1e-9):
     compiled = gradops.jit(f)
-    for x in (P, P * 0.7 + 0.1, P):  # the second where branches go elsewhere and loops are longer
+    for x in (P, P * 0.7 + 0.1, P):  # the second takes other branches and more iterations
         wanted, got = f(x), compiled(x)
         for a, b in zip(*[v if isinstance(v, tuple) else (v,) for v in (wanted, got)], strict=True):
             assert np.shape(a) == np.shape(b) and np.asarray(a).dtype == np.asarray(b).dtype
@@ -211,7 +212,7 @@ def check(f, tolerance=1e-9):
 @pytest.mark.short_cases(45)
 @cases
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "third"])
-def test_loops_have_the_tapes_derivatives(f, name):
+def test_loops_have_the_derivatives_of_the_tape(f, name):
     check(PROGRAMS[name](f))
 
 
@@ -232,12 +233,12 @@ COSTLY = {
     "logsumexp": lambda s, x, m: ops.logsumexp(ops.reshape(s, (20, 1)) * 0.1 + m, 0) - x[0],
     "slogdet": lambda s, x, m: s * 0.5 + 0.01 * ops.slogdet(ops.eye(3) + s[:3] * s[:3])[1],
 }
-"""Steps of loops by the function whose results, or softmax, a derivative reads."""
+"""Number of loop steps, by the function whose result (or softmax) a derivative reads."""
 
 
 @pytest.mark.parametrize("is_native", [True, False])
 @pytest.mark.parametrize("name", COSTLY)
-def test_what_costs_more_than_to_keep_is_computed_once(name, is_native, monkeypatch):
+def test_expensive_results_are_saved_instead_of_recomputed(name, is_native, monkeypatch):
     if not is_native:
         monkeypatch.setattr(native.machine, "machine", lambda: None)
     found, rng = [], np.random.default_rng(1)
@@ -260,11 +261,11 @@ def test_what_costs_more_than_to_keep_is_computed_once(name, is_native, monkeypa
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
     first, later = found[-1]
     assert name in first
-    # The slope of tanh is by an exponential of its operand, and a product's derivative is a product.
+    # The slope of tanh uses an exponential of its operand, and the derivative of a product is a product.
     assert not {name, "softmax", *(["matmul"] if name != "tanh" else [])}.intersection(later)
     assert not {"add", "subtract", "multiply"}.isdisjoint(later)
 
-    monkeypatch.setattr(kept, "LARGEST", 5)  # of which nothing can be kept
+    monkeypatch.setattr(kept, "LARGEST", 5)  # too small to save anything
     again = gradops.jit(functional.value_and_grad(f, argnums=(0, 2)))
     for a, b in zip(_flat(again(*given)), _flat(eager(*given)), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
@@ -284,7 +285,7 @@ def test_loops_against_finite_differences(f):
     np.testing.assert_allclose(compiled(P)[1], numeric, rtol=1e-5, atol=1e-6)
 
 
-def test_the_program_does_not_grow_with_the_loop():
+def test_program_size_is_independent_of_the_loop_length():
     def of(n):
         rows = np.linspace(0, 1, n)
         compiled = gradops.jit(gradops.grad(lambda p: ops.scan(lambda c, v: (ops.sin(c * p) + v, None), 0.5, rows)[0]))
@@ -294,7 +295,7 @@ def test_the_program_does_not_grow_with_the_loop():
     assert of(5) == of(500) < 20
 
 
-def test_a_program_does_not_grow_with_its_numbers():
+def test_program_size_is_independent_of_the_bounds():
     def of(n):
         compiled = gradops.jit(gradops.grad(lambda p: ops.fori_loop(0, n, lambda i, c: ops.sin(c * p) + i, 0.5)))
         compiled(np.float64(0.3))
@@ -303,7 +304,7 @@ def test_a_program_does_not_grow_with_its_numbers():
     assert of(5) == of(500) < 20
 
 
-def test_a_loop_between_bounds_that_are_arguments():
+def test_loop_bounds_may_be_arguments():
     def f(n, x):
         return ops.fori_loop(n - 3, n, lambda i, c: ops.tanh(c * x) + ops.cast(i, "float64"), 1.0)
 
@@ -313,14 +314,14 @@ def test_a_loop_between_bounds_that_are_arguments():
             n_ = np.asarray(n, dtype)
             np.testing.assert_allclose(compiled(n_, np.float64(0.3)), f(n_, np.float64(0.3)))
     upto = gradops.jit(lambda n: ops.fori_loop(0, n, lambda i, c: c + i, 0))
-    for n in (0, -4, 1, 250_001):  # more than run natively at once
+    for n in (0, -4, 1, 250_001):  # more iterations than run natively at once
         assert upto(np.int64(n)) == max(n, 0) * (max(n, 0) - 1) // 2
     with pytest.raises(JitError, match="bounds do not depend on arguments"):
         gradops.jit(gradops.grad(f, argnums=1))(np.int64(5), np.float64(0.3))
 
 
-def test_a_loop_that_cannot_be_one_is_written_out():
-    """Its function looks at the number; its own error is raised."""
+def test_loop_that_cannot_be_compiled_is_unrolled():
+    """Its body branches on the counter; errors raised by the body propagate."""
 
     def f(p):
         return ops.fori_loop(0, 6, lambda i, c: c * p if i % 2 else c + [1.0, 2.0][int(i) // 3], p)
@@ -331,7 +332,7 @@ def test_a_loop_that_cannot_be_one_is_written_out():
         gradops.jit(lambda p: ops.fori_loop(0, 6, lambda i, c: c * np.ones(3), p))(np.float64(1.0))
 
 
-def test_maps_are_a_step_each():
+def test_maps_are_one_step_each():
     def f(p):
         return ops.sum(ops.map(lambda row: ops.sin(row * p) * row, Y)) + ops.sum(
             ops.vectorized_map(lambda row: ops.exp(row * p[0]), Y)
@@ -356,7 +357,7 @@ def test_explain_counts_a_loop_as_a_native_step():
     assert "scan: dtype complex128" in compiled.explain()
 
 
-def test_float32_stays():
+def test_float32_is_preserved():
     f = gradops.grad(lambda p: ops.scan(lambda c, v: (ops.tanh(c * p + v), None), np.float32(0.5), Y.astype("f4"))[0])
     got = gradops.jit(f)(np.float32(0.3))
     assert got.dtype == np.float32
@@ -371,7 +372,7 @@ def test_complex_states():
     check(functional.value_and_grad(f))
 
 
-def test_warnings_and_floating_point_errors_are_numpys():
+def test_warnings_and_floating_point_errors_match_numpy():
     compiled = gradops.jit(lambda p: ops.scan(lambda c, v: (c + ops.log(v - p), None), 0.0, np.arange(1.0, 9.0))[0])
     compiled(np.float64(0.5))
     with pytest.warns(RuntimeWarning, match="invalid value encountered in log"):
@@ -379,12 +380,12 @@ def test_warnings_and_floating_point_errors_are_numpys():
     with np.errstate(all="raise"), pytest.raises(FloatingPointError):
         compiled(np.float64(3.5))
     guarded = gradops.jit(lambda p: ops.cond(p > 0, lambda: ops.log(p), lambda: p))
-    with np.errstate(all="raise"):  # what is not taken is not computed
+    with np.errstate(all="raise"):  # the untaken branch is not computed
         assert guarded(np.float64(-1.0)) == -1.0
         assert gradops.jit(gradops.grad(guarded.f))(np.float64(-2.0)) == 1.0
 
 
-def test_operations_that_run_as_one_warn_as_two():
+def test_fused_operations_warn_as_separate_ones():
     def f(p):
         def step(state, v):
             a, b, c = state
@@ -400,7 +401,7 @@ def test_operations_that_run_as_one_warn_as_two():
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_changes_of_sign_that_run_as_differences_are_the_same_bits(dtype):
+def test_negations_fused_into_differences_are_bitwise_equal(dtype):
     def f(p, rows):
         def step(state, v):
             a, b = state
@@ -431,8 +432,8 @@ def _unused_root_of_a_branch(p):
 
 
 @pytest.mark.parametrize("f", [_unused_root_of_a_loop, _unused_root_of_a_branch])
-def test_results_without_a_gradient_pass_none_on(f):
-    """As on the tape: a slope that is infinite there does not come in."""
+def test_results_without_a_gradient_do_not_propagate(f):
+    """An infinite slope behind such a result has no effect, like on the tape."""
 
     with np.errstate(all="ignore"):
         slope = gradops.jit(gradops.grad(f))(np.float64(0.5))
@@ -449,7 +450,7 @@ def _with_warnings(f, p):
     return result, {str(w.message).split(" encountered")[0] for w in caught}
 
 
-def test_results_are_the_callers():
+def test_results_belong_to_the_caller():
     rows = np.arange(6.0)
     compiled = gradops.jit(lambda p: ops.scan(lambda c, v: (c + v * p, c), 0.0, rows))
     first = compiled(np.float64(1.0))
@@ -459,7 +460,7 @@ def test_results_are_the_callers():
         np.testing.assert_array_equal(x, copy)
 
 
-def test_a_function_that_changes_what_it_closes_over_is_an_error():
+def test_body_with_side_effects_is_an_error():
     count = []
 
     def step(c, y):
@@ -470,7 +471,7 @@ def test_a_function_that_changes_what_it_closes_over_is_an_error():
         gradops.jit(lambda p: ops.scan(step, p, Y)[0])(np.float64(1.0))
 
     def seen_inside(loop):
-        """Its state is of the function alone, and is the plain function's."""
+        """Modify local state of the function, which is allowed."""
 
         def f(p):
             seen = []
@@ -494,7 +495,7 @@ def test_a_function_that_changes_what_it_closes_over_is_an_error():
     assert calls.call_count <= 3
 
 
-def test_a_loop_over_constants_is_pythons():
+def test_loop_over_constants_runs_in_python():
     def f(p):
         total, _ = ops.scan(lambda c, v: (c + v, None), 0.0, np.abs(Y))
         return p * 2 if float(total) > 1 else p
@@ -509,7 +510,7 @@ def test_unrolled_on_request():
     assert calls.call_count == len(Y)
 
 
-def test_arrays_that_leave_the_function_another_way_are_refused():
+def test_arrays_that_escape_the_body_are_refused():
     seen = Mock()
 
     def step(c, y):
@@ -536,7 +537,7 @@ def test_arrays_that_leave_the_function_another_way_are_refused():
         gradops.jit(writes)(np.float64(1.0))
 
 
-def test_what_is_written_after_the_loop_does_not_change_its_derivative():
+def test_write_after_the_loop_does_not_change_its_derivative():
     def f(p):
         w = p * np.array([1.0, 2.0])
         y = ops.scan(lambda c, v: (c * w[0] + v * w[1], None), 0.5, Y)[0]
@@ -553,12 +554,12 @@ def f_without_writing(p):
     return y + w[0] * 100.0 + w[1]
 
 
-def test_branches_of_other_shapes_are_an_error():
+def test_branches_with_different_shapes_are_an_error():
     with pytest.raises(ArgumentError, match="same shapes and dtypes"):
         gradops.jit(lambda x: ops.cond(ops.sum(x) > 0, lambda: x, lambda: x[0]))(P)
 
 
-def test_the_derivative_of_a_loop_needs_a_bound():
+def test_derivative_of_a_while_loop_needs_a_bound():
     def f(p):
         return ops.while_loop(lambda x: x < 10.0, lambda x: (x * p,), (p,))[0]
 
@@ -567,7 +568,7 @@ def test_the_derivative_of_a_loop_needs_a_bound():
         gradops.jit(gradops.grad(f))(np.float64(2.0))
 
 
-def test_a_loop_whose_condition_is_known_at_first():
+def test_while_loop_with_an_initially_constant_condition():
     def f(p):
         return ops.while_loop(lambda x, n: ops.logical_or(n < 2, x < 50.0), lambda x, n: (x * p, n + 1), (1.0, 0))[0]
 
@@ -575,7 +576,7 @@ def test_a_loop_whose_condition_is_known_at_first():
         assert gradops.jit(f)(np.float64(p)) == f(np.float64(p))
 
 
-def test_equations_solved_inside():
+def test_equations_solved_inside_a_compiled_function():
     def f(p):
         return functional.fixed_point(lambda x, a: ops.cos(x * a / 2), 0.5, p) + functional.root(
             lambda x, a: x**3 - a, 1.0, p
@@ -587,7 +588,7 @@ def test_equations_solved_inside():
             np.testing.assert_allclose(compiled(np.float64(x)), derivative(np.float64(x)), rtol=1e-8)
 
 
-def test_a_long_loop_is_compiled_at_once():
+def test_long_loop_is_compiled_at_once():
     rows = np.sin(np.arange(200_000.0))
     rows.flags.writeable = False
     compiled = gradops.jit(functional.value_and_grad(lambda p: ops.scan(lambda c, v: (c * p + v, None), 0.0, rows)[0]))
@@ -598,7 +599,7 @@ def test_a_long_loop_is_compiled_at_once():
     np.testing.assert_allclose(slope, np.sum(np.arange(2000) * powers / 0.9 * last), rtol=1e-8)
 
 
-def test_sparse_patterns_see_each_step():
+def test_sparsity_detection_sees_each_step():
     rows = np.linspace(0.1, 0.9, 12)
 
     def f(x):
@@ -610,7 +611,7 @@ def test_sparse_patterns_see_each_step():
 
 
 @pytest.mark.long
-def test_a_jacobian_of_a_long_function_is_one_loop(monkeypatch):
+def test_jacobian_of_a_long_function_is_one_loop(monkeypatch):
     loops = Mock(wraps=ops.map)
     monkeypatch.setattr(on_tape.mapping, "map", loops)
 
@@ -632,14 +633,14 @@ def test_a_jacobian_of_a_long_function_is_one_loop(monkeypatch):
         np.testing.assert_allclose(gradops.jit(weighted)(x), weighted(x), rtol=1e-8)
 
 
-def test_nothing_of_the_trace_stays():
+def test_trace_is_released():
     def bodies():
         gc.collect()
         return [x for x in gc.get_objects() if isinstance(x, Body)]
 
     gc.collect()
-    gc.freeze()  # what is there by now is not looked through
-    rows = Y.astype("complex128")  # so that the loop is NumPy's, which calls the bodies
+    gc.freeze()  # existing objects are not searched
+    rows = Y.astype("complex128")  # makes the loop NumPy's, which calls the bodies
     compiled = gradops.jit(gradops.grad(lambda p: ops.abs(ops.scan(lambda c, y: (c * p[0] + y, None), 1j, rows)[0])))
     compiled(P)
     assert bodies()
@@ -650,7 +651,7 @@ def test_nothing_of_the_trace_stays():
 
 
 @pytest.mark.parametrize("branching", [False, True])
-def test_a_function_too_long_for_pytorch_runs_uncompiled(monkeypatch, branching):
+def test_function_too_long_for_torch_runs_uncompiled(monkeypatch, branching):
     torch = pytest.importorskip("torch")
     from gradops.backends.torch import derivatives
 

@@ -1,7 +1,7 @@
-"""Python's conversions of values that are compiled: a decision as plain code takes it, at every value, or an error.
+"""Python conversions of values in compiled code: for each value the result of plain code, or an error.
 
-A program is traced at one value and called at others. What Python makes of a value (a number, a text, an order, a
-position) decides there anew, or is refused by name; it is never what the first value had.
+A program is traced at one value and called at others. Where Python converts a value (to a number, a text, an order, an
+index), compiled code decides again at each call or raises a named error; it never reuses the first value's result.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ QUESTIONS = {
     ],
     "arrays": [np.asarray, np.array2string, lambda v: np.array([v, 1.0]), np.format_float_positional],
 }
-"""Questions for values, by Python's names for them."""
+"""Conversions and predicates, by the Python names for them."""
 CASES = [(name, i) for name, asks in QUESTIONS.items() for i in range(len(asks))]
 
 VALUES = [[1.2, 0.5], [2.0, -1.5], [-0.4, 0.0], [-0.0, 0.0], [1.3, 0.5], [1e300, 2.0], [np.nan, 1.0]]
@@ -64,7 +64,7 @@ WHAT = {
 
 
 def told(answer) -> float:
-    """An answer as a number that is another for each."""
+    """Encode a result as a number, different for each result."""
     if isinstance(answer, (list, tuple)):
         return float(sum((i + 1) * told(part) for i, part in enumerate(answer)))
     if isinstance(answer, (str, bytes)):
@@ -77,7 +77,7 @@ def told(answer) -> float:
 
 
 def outcome(f, x):
-    """The value, as NumPy's, or the error."""
+    """Return the value as NumPy's, or the error."""
     with np.errstate(all="ignore"):
         try:
             found = f(x)
@@ -89,9 +89,9 @@ def outcome(f, x):
 
 
 def same(found, wanted) -> bool:
-    """True if compiled code gives what plain code does, is refused by gradops, or fails as plain code fails.
+    """Return True if compiled code agrees with plain code, is refused by gradops, or fails as plain code does.
 
-    It may know a method that NumPy's numbers lack.
+    Compiled code may also have a method that NumPy scalars lack.
     """
     if isinstance(found, GradopsError):
         return True
@@ -112,27 +112,27 @@ def asking(ask, of):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("what", WHAT)
 @pytest.mark.parametrize("name,i", CASES)
-def test_of_numpy(name, i, what):
+def test_conversions_on_numpy(name, i, what):
     f = asking(QUESTIONS[name][i], WHAT[what])
     for derived in (lambda f: f, grad):
         compiled = jit(derived(f))
         for x in map(np.array, VALUES):
             found, wanted = outcome(compiled, x), outcome(derived(f), x)
             assert same(found, wanted), (x, found, wanted)
-            for kind in (AttributeError, SystemError, RecursionError):  # none of our own insides
+            for kind in (AttributeError, SystemError, RecursionError):  # no internal errors
                 assert not isinstance(found, kind) or isinstance(wanted, kind)
 
 
 DESCRIBED = {"jax": {"__str__", "__repr__"}, "tensorflow": {"__str__", "__repr__"}}
-"""The text of a tracer of JAX or TensorFlow is a description of it, by which nobody is told: `docs/differences.md`."""
+"""Conversions to text on JAX and TensorFlow describe the tracer, undetected: `docs/differences.md`."""
 
 
 @pytest.mark.short_cases(4)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("backend", [name for name in BACKENDS if name != "numpy"])
 @pytest.mark.parametrize("name", list(QUESTIONS))
-def test_of_other_libraries(backend, name):
-    """Where the library's own compiler traces: what plain code gives, or an error."""
+def test_conversions_on_other_libraries(backend, name):
+    """Where the library's own compiler traces, the result is that of plain code, or an error."""
     for ask, what in itertools.product(QUESTIONS[name], ("number", "vector")):
         f = asking(ask, WHAT[what])
         compiled = jit(f)
@@ -145,7 +145,7 @@ def test_of_other_libraries(backend, name):
 
 
 @pytest.mark.parametrize("backend", DESCRIBED)
-def test_a_tracers_text_is_the_librarys(backend):
+def test_text_of_a_tracer_comes_from_the_library(backend):
     def f(x):
         raise KeyError(str(x))
 
@@ -156,7 +156,7 @@ def test_a_tracers_text_is_the_librarys(backend):
 
 @pytest.mark.parametrize("backend", [name for name in BACKENDS if name != "numpy"])
 @pytest.mark.parametrize("ask", [float, math.floor, lambda v: f"{v:.0f}", int, lambda v: "%d" % v])  # noqa: UP031
-def test_other_libraries_numbers_are_gradops_errors_or_decisions(backend, ask):
+def test_scalar_conversions_are_decisions_or_gradops_errors(backend, ask):
     compiled = jit(lambda x: x * told(ask(x)))
     for value in (1.2, 2.4):
         x = backends.by_name(backend).convert(np.array(value))
@@ -167,14 +167,14 @@ def test_other_libraries_numbers_are_gradops_errors_or_decisions(backend, ask):
             assert ask is not int and "looked at a value" in str(error)
 
 
-def test_values_of_constants_stay_known_to_torch():
+def test_values_of_constants_stay_known_on_torch():
     w = backends.by_name("torch").convert(np.array([1.0, 2.0]))
     compiled = jit(lambda x: x * (w * 2).detach().numpy().sum() + len(str(w)) + (w + 1).tolist()[1])
     x = backends.by_name("torch").convert(np.array(2.0))
     assert float(compiled(x)) == 12 + len(str(w)) + 3
 
 
-def test_one_program_for_each_text():
+def test_one_program_per_text():
     compiled = jit(lambda x: ops.sum(x) * (1.0 if f"{x[0]:.0f}" == "1" else 2.0))
     for first in (1.2, 0.9, 1.1, 2.3, 1.3):
         x = np.array([first, 3.0])
@@ -182,7 +182,7 @@ def test_one_program_for_each_text():
     assert compiled.explain().count("one way of its branches") == 2
 
 
-def test_where_nothing_may_be_looked_at_a_text_is_refused():
+def test_text_in_a_loop_body_is_refused():
     with pytest.raises(JitError, match="looked at a value"):
         jit(lambda x: ops.scan(lambda c, y: (c + len(str(y)), c), x[0], x)[0])(np.arange(9.0))
     with pytest.raises(JitError, match="looked at a value"):
@@ -195,12 +195,12 @@ def test_where_nothing_may_be_looked_at_a_text_is_refused():
         jit(f)(np.arange(3.0))
     assert (
         repr(error.value.args[0]) == "<traced array of shape (3,) and dtype float64>"
-    )  # nothing decides by it any more
+    )  # no decision depends on it any more
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_type_is_no_value():
-    """NumPy's numbers are floats of Python, those of what is compiled or differentiated are arrays."""
+def test_type_checks_are_not_decisions():
+    """NumPy scalars are Python floats; scalars in compiled or differentiated code are arrays."""
 
     def f(x):
         return ops.sum(x) * (2.0 if isinstance(x[0], float) else 3.0)

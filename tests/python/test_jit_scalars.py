@@ -1,4 +1,4 @@
-"""Operations on single numbers that R logs, against the same ops one by one: values, derivatives of all orders."""
+"""Scalar operations logged by R against the same ops one by one: values, and derivatives of all orders."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BINARY, UNARY = ([name for name, operands in OF_OPS.items() if operands == count
 
 
 class Logged:
-    """A log as R writes it, for one vector; without ``one_by_one``, which does the same by ops."""
+    """A log as R writes it, for one vector; with ``one_by_one`` the same operations are called as ops."""
 
     def __init__(self, p, one_by_one: bool = False):
         self.p, self.one_by_one = p, one_by_one
@@ -49,7 +49,7 @@ class Logged:
         return self._add(NAMES.index(name) + 1, *kinds)
 
     def tensor(self, x):
-        """The answer that R gets when it asks for a result."""
+        """Return what R gets when it requests a result."""
         if not isinstance(x, tuple):
             return x
         self.log.record(self.words, self.new)
@@ -73,7 +73,7 @@ class Logged:
 
 
 def both(f, x, derivative=gradops.value_and_grad):
-    """The results of ``f(log, p)`` with a log and without, compiled."""
+    """Return the compiled results of ``f(log, p)`` with a log and with separate ops."""
     return [
         jit(derivative(lambda p, one=one: f(Logged(p, one), p)))(np.array(x))  # type: ignore[misc]
         for one in (False, True)
@@ -81,7 +81,7 @@ def both(f, x, derivative=gradops.value_and_grad):
 
 
 def filter_of(rows):
-    """A Kalman filter."""
+    """Return a Kalman filter over ``rows``."""
 
     def f(s, p):
         q, r = s.op("exp", s.read(0)), s.op("exp", s.read(1))
@@ -96,7 +96,7 @@ def filter_of(rows):
             P = s.op("multiply", P, s.op("subtract", 1.0, K))
         return s.tensor(total)
 
-    # `1.0 - 0.0` of two numbers is R's.
+    # R itself computes `1.0 - 0.0` of two constants.
     def start(s, p):
         s.op = plain(s.op)
         return f(s, p)
@@ -131,7 +131,7 @@ def third(f):
     [gradops.value_and_grad, lambda f: lambda x: functional.hessian(f, x), third],
     ids=["gradient", "hessian", "third"],
 )
-def test_a_filter_has_the_numbers_of_single_ops_to_the_bit(derivative):
+def test_filter_is_bitwise_equal_to_separate_ops(derivative):
     f = filter_of([0.3, -0.2, 0.5, 1.1])
     equal(*both(f, [-1.0, 0.3], derivative))
 
@@ -155,8 +155,8 @@ def test_without_native_code(monkeypatch):
         np.testing.assert_allclose(a, b, rtol=1e-14)
 
 
-def test_all_rules_are_of_single_numbers_to_the_third_derivative():
-    register()  # as whatever is traced does first
+def test_all_rules_have_scalar_operations_to_third_order():
+    register()  # every trace does this first
     seen: set[Operation] = set()
     wave = {what for what in OPERATIONS if isinstance(what, Operation)}
     for _ in range(3):
@@ -173,12 +173,12 @@ def test_all_rules_are_of_single_numbers_to_the_third_derivative():
     assert len(seen) > 30
 
 
-def test_an_operation_is_made_once():
+def test_operations_are_created_once():
     assert operation("add", (None, None), np.add) is operation("add", (None, None), np.add)
 
 
 def test_determinants_among_many_operations():
-    """Each is looked at once, where it is known, and an error comes before what would be warned of."""
+    """Each determinant is checked once its value is known; its error precedes any warning."""
     pytest.importorskip("llvmlite")
 
     def f(s, p):
@@ -199,10 +199,10 @@ def test_determinants_among_many_operations():
             compiled(np.array([singular, 0.7]))
 
 
-# What else is done with results.
+# Other uses of results.
 
 
-def test_gradients_and_hooks_of_results_that_others_use():
+def test_gradients_and_hooks_of_results_used_elsewhere():
     def f(s, p):
         a, b = s.read(0), s.read(1)
         c = s.op("multiply", a, b)
@@ -224,8 +224,8 @@ def test_gradients_and_hooks_of_results_that_others_use():
     np.testing.assert_allclose(found, expected, rtol=1e-14)
 
 
-def test_gradients_and_tangents_that_begin_at_a_number_between_others():
-    """All of them come there, also those of a tangent by another one."""
+def test_gradients_and_tangents_from_an_intermediate_result():
+    """Every contribution to the intermediate result is counted, including a tangent along another one."""
 
     def f(s, p):
         a = s.op("exp", s.read(0))
@@ -247,8 +247,8 @@ def test_gradients_and_tangents_that_begin_at_a_number_between_others():
 
 
 @pytest.mark.parametrize("through", ["leaves", "inputs"])
-def test_a_number_between_others_that_a_hook_asks_for_while_a_gradient_comes(through):
-    """All of its gradient goes through its hook, or it is an error: not a part."""
+def test_hook_on_an_intermediate_result_during_a_gradient(through):
+    """The hook receives the complete gradient, or an error is raised; never a part of it."""
 
     def f(s, p):
         c = s.op("multiply", s.read(0), s.read(1))
@@ -272,7 +272,7 @@ def test_a_number_between_others_that_a_hook_asks_for_while_a_gradient_comes(thr
             run(False)
 
 
-def test_a_stopped_number_beside_itself():
+def test_stopped_value_next_to_its_original():
     def f(s, p):
         a = s.op("exp", s.read(0))
         stopped = flow.stop_gradient(s.tensor(a))
@@ -284,7 +284,7 @@ def test_a_stopped_number_beside_itself():
     np.testing.assert_allclose(gradient, np.exp(0.6), rtol=1e-14)
 
 
-def test_rules_that_are_not_the_natural_derivative_between_numbers():
+def test_custom_rules_between_scalar_operations():
     def f(s, p):
         a = s.op("exp", s.read(0))
         reversed_ = flow.scaled_gradient(s.tensor(a), -2.5)
@@ -298,7 +298,7 @@ def test_rules_that_are_not_the_natural_derivative_between_numbers():
 def test_without_recording():
     def f(s, p):
         a = s.op("exp", s.read(0))
-        s.tensor(a)  # R writes all down before a scope is entered
+        s.tensor(a)  # R flushes its log before entering a scope
         with autodiff.no_grad():
             b = s.tensor(s.op("multiply", a, a))
         return s.tensor(s.op("multiply", a, b))
@@ -330,7 +330,7 @@ def test_hard_points():
             equal(*both(f, x))
 
 
-def test_a_loop_has_none_of_its_own():
+def test_loop_bodies_have_no_log():
     def step(state, y):
         assert log(state) is None
         return state * y, None
@@ -339,7 +339,7 @@ def test_a_loop_has_none_of_its_own():
     jit(gradops.value_and_grad(lambda p: ops.scan(step, p[0], p)[0]))(x)
 
 
-def test_a_log_of_another_function_is_an_error():
+def test_log_of_another_function_is_an_error():
     kept = []
 
     def f(s, p):
@@ -356,14 +356,14 @@ def test_a_log_of_another_function_is_an_error():
 
 
 def test_memory_of_a_logged_operation():
-    """The operations and the tape's record of them are whole numbers in arrays."""
+    """Operations and their tape records are integers in arrays."""
     pytest.importorskip("llvmlite")  # without native code each step is source
 
     def f(s, p):
         x = s.read(0)
         for i in range(10_000):
             x = s.op("sin", s.op("multiply", x, 0.999))
-            if i % 1000 == 999:  # as R, which writes so many at a time
+            if i % 1000 == 999:  # R flushes its log in such batches
                 s.log.record(s.words, s.new)
                 s.words, s.new = [], []
         return s.tensor(x)
@@ -383,7 +383,9 @@ def test_memory_of_a_logged_operation():
 
 
 def random_function(seed: int, steps: int):
-    """A function of three numbers: operations, some on tensors of results, which may be of ops, stopped or scaled."""
+    """Return a function of three numbers: logged operations, some on tensors that were computed by ops, stopped or
+    scaled.
+    """
     rng = random.Random(seed)
     plan = []
     for i in range(steps):
@@ -457,7 +459,7 @@ def test_random_programs(seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_blocks_of_any_length(seed, monkeypatch):
-    """Operations are handled alike many at a time and few: short blocks, and operations soon forgotten."""
+    """Short blocks and a short operation cache must give the results of the default sizes."""
     monkeypatch.setattr(blocks, "LONGEST", 3)
     monkeypatch.setattr(blocks, "_RECENT", 5)
     monkeypatch.setattr(native.lowering, "FEW", 1)
@@ -476,8 +478,8 @@ def test_random_programs_without_native_code(few, monkeypatch):
     check_random(700, 25)
 
 
-def test_an_operation_without_a_value_leaves_no_trace():
-    """An error while operations are written down: those before it are as they were, the next ones right."""
+def test_failed_operation_leaves_no_trace():
+    """After an error while logging, earlier operations are unchanged and later ones are correct."""
     pytest.importorskip("llvmlite")
 
     def f(s, p):

@@ -1,4 +1,4 @@
-"""The arguments decide the result's dtype: half precision stays, complex numbers keep both parts or are refused."""
+"""Arguments determine the result's dtype: half precision is kept; complex numbers keep both parts or are refused."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ HALF = "erf erfc erfinv i0 sigmoid silu gelu softplus softsign mean std nanmean 
 
 @pytest.mark.short_cases(0, "jax")
 @everywhere
-def test_half_precision_stays(backend):
+def test_half_precision_is_preserved(backend):
     x = tensors(np.array([0.5, 0.25], "float16"), backend)
     for name in HALF:
         assert ops.dtype(getattr(ops, name)(x)) == "float16", name
@@ -30,11 +30,11 @@ def test_half_precision_stays(backend):
 @pytest.mark.short_cases(0, "jax")
 @everywhere
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_functions_of_half_precision(backend, dtype):
-    """Those for which TensorFlow has no kernel in all dtypes of two bytes."""
+def test_functions_in_half_precision(backend, dtype):
+    """These functions have no TensorFlow kernel in every two-byte dtype."""
     if backend == "numpy" and dtype == "bfloat16":
         pytest.skip("NumPy lacks the dtype")
-    values = np.array([0.75, 2.5, -0.0625])  # without rounding in both
+    values = np.array([0.75, 2.5, -0.0625])  # exactly representable in both
     x, y = (ops.cast(tensors(v, backend), dtype) for v in (values, values[::-1].copy()))
     wanted = {
         "lgamma": scipy.special.gammaln(values),
@@ -69,7 +69,7 @@ def test_functions_of_half_precision(backend, dtype):
 
 @everywhere
 @pytest.mark.parametrize("target", ["int64", "uint8", "bool"])
-def test_labels_leave_the_precision_of_losses(backend, target):
+def test_label_dtype_does_not_change_the_precision_of_losses(backend, target):
     output = tensors(np.array([0.25, 0.75], "float16"), backend)
     labels = tensors(np.array([0, 1], target), backend)
     for from_logits in (False, True):
@@ -106,7 +106,7 @@ def logsumexp(x):
     return np.log(np.sum(np.exp(x)))
 
 
-COMPLEX = {  # op of a 4 by 4 matrix, and what NumPy makes of it
+COMPLEX = {  # op of a 4 by 4 matrix, and NumPy's result
     "moments": (lambda x: ops.moments(x, 0), lambda x: (x.mean(0), modulus(x - x.mean(0)).mean(0))),
     "normalize": (ops.normalize, lambda x: x / np.linalg.norm(x, axis=-1, keepdims=True)),
     "normalize 1": (lambda x: ops.normalize(x, order=1), lambda x: x / np.abs(x).sum(-1, keepdims=True)),
@@ -152,7 +152,7 @@ COMPLEX = {  # op of a 4 by 4 matrix, and what NumPy makes of it
 
 
 def loss(f):
-    """Both parts count."""
+    """Return a loss that depends on real and imaginary part of the result."""
 
     def of(x):
         total, results = 0.0, f(x)
@@ -213,7 +213,7 @@ REFUSED = {
 
 @everywhere
 @pytest.mark.parametrize("name", REFUSED)
-def test_complex_numbers_are_refused_where_they_have_no_answer(name, backend):
+def test_complex_numbers_are_refused_by_real_ops(name, backend):
     with config.backend_scope(backend), pytest.raises(ArgumentTypeError, match=rf"`{name}`.*real|`x1` must be real"):
         REFUSED[name](tensors(Z, backend))
 
@@ -240,7 +240,7 @@ def test_products_of_small_integers(dtype, backend):
 
 @everywhere
 def test_second_derivative_of_perfect_correlation(backend):
-    """At correlations of 1 and -1, where rounding decides which side of 1 a number is on."""
+    """At correlations of 1 and -1, rounding determines the side of 1."""
     x = np.array([[1.0, 2.0, 4.0], [2.0, 4.0, 8.0], [-0.1, -0.2, -0.4]])
 
     def of(v):

@@ -1,7 +1,7 @@
-"""Second derivatives where a root of squares is 0: those of the function, or NaN, and never the 0 of a lost factor.
+"""Second derivatives where a root of squares is 0 are correct or NaN, never the 0 of a lost factor.
 
-The first derivative there is 0, the subgradient of least length. The second derivative of ``f(norm(x))`` is 0 times
-infinity by the chain rule: NaN, whatever ``f`` is. Oracles are closed forms and differences of values.
+The first derivative there is 0, the subgradient of least norm. The chain rule gives 0 times infinity for the second
+derivative of ``f(norm(x))``: NaN, whatever ``f`` is. Oracles are closed forms and finite differences.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from gradops.scipy.spatial import distance, distance_matrix, minkowski_distance
 ZEROS, ONES, MATRIX = np.zeros(3), np.ones(3), np.zeros((2, 2))
 POINT = np.array([1.0, 2.0, 3.0])
 SPREAD = np.eye(3) - 1 / 3
-"""Half of three times the Hessian of the variance of three numbers."""
+"""1.5 times the Hessian of the variance of three numbers."""
 SLOPE = scipy.ndimage.gaussian_filter1d(np.eye(3), 1.0, 0, 1)[1]
-"""The derivative by Gaussians at the second of three numbers, as a linear function of them."""
+"""The Gaussian derivative at the second of three numbers, as a linear function of them."""
 METRIC = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 3.0]])
 
 
@@ -36,7 +36,7 @@ def rows(x, y):
 
 
 LENGTHS = {
-    # a function that is 0 at a point, the point, and the Hessian of its square there
+    # a function that is 0 at a point, the point, and the Hessian of the squared function there
     "norm": (ops.norm, ZEROS, 2 * np.eye(3)),
     "norm of an axis": (lambda x: ops.sum(ops.norm(x, axis=0)), np.zeros((3, 1)), 2 * np.eye(3)),
     "norm 2 of vectors": (lambda x: ops.norm(x, 2), ZEROS, 2 * np.eye(3)),
@@ -99,7 +99,7 @@ def flat(x) -> np.ndarray:
 
 
 def is_undefined(h) -> None:
-    """NaN on the diagonal: the function has a kink in each direction."""
+    """Check for NaN on the diagonal: the function has a kink in some direction."""
     h = np.asarray(numpy(h), float)
     size = int(h.size**0.5)
     assert np.isnan(np.diagonal(h.reshape(size, size))).any(), h
@@ -112,7 +112,7 @@ def is_right_or_nan(h, want) -> None:
 
 
 def is_right(h, want, backend: str) -> None:
-    """Right on variables, which record a square as the sum of squares; the libraries' own records may have NaN."""
+    """Check for the exact result on variables, which record a square as a sum of squares; libraries may give NaN."""
     if backend == "numpy":
         np.testing.assert_allclose(np.reshape(numpy(h), np.shape(want)), want, rtol=1e-9, atol=1e-12)
     else:
@@ -130,12 +130,12 @@ def hessian(f, x, how: str):
 @pytest.mark.parametrize("how", ["reverse-mode", "forward-mode", "compiled"])
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", LENGTHS)
-def test_first_derivatives_are_0_and_second_ones_right_or_nan(name, backend, how):
+def test_first_derivatives_are_0_and_second_ones_correct_or_nan(name, backend, how):
     if how == "compiled" and backend == "torch":
         pytest.skip("torch.compile has no second derivatives")
     f, x, want = LENGTHS[name]
     x = on(backend, x)
-    if name not in ("nuclear", "spectral"):  # by singular vectors, which some libraries do not have there
+    if name not in ("nuclear", "spectral"):  # undefined for some libraries, which use singular vectors
         np.testing.assert_array_equal(flat(gradops.grad(f)(x)), 0.0)
     is_undefined(hessian(f, x, how))
     squares = hessian(lambda x: f(x) ** 2, x, how)
@@ -144,8 +144,8 @@ def test_first_derivatives_are_0_and_second_ones_right_or_nan(name, backend, how
 
 @pytest.mark.parametrize("squared", SQUARED)
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_smooth_functions_of_a_length(backend, squared):
-    """The second derivative of ``f(norm(x))`` with ``f'(0) = 0`` is ``f''(0)``, or here NaN."""
+def test_smooth_functions_of_a_norm(backend, squared):
+    """The second derivative of ``f(norm(x))`` with ``f'(0) = 0`` is ``f''(0)``; NaN is accepted."""
     want = {"Matern 5/2": 5 / 3}.get(squared, 2.0) * np.eye(3)
     for how in ("reverse-mode", "forward-mode"):
         h = hessian(lambda x: SQUARED[squared](ops.norm(x)), on(backend, ZEROS), how)
@@ -153,7 +153,7 @@ def test_smooth_functions_of_a_length(backend, squared):
 
 
 @pytest.mark.parametrize("name", NUMPYS)
-def test_numpys_functions(name):
+def test_numpy_functions(name):
     f, x = NUMPYS[name]
     is_undefined(functional.hessian(f, x))
     want = 2 / 3 * SPREAD if "std" in name else 2 * np.eye(x.size)
@@ -163,7 +163,7 @@ def test_numpys_functions(name):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_products_in_each_mode(backend):
-    """Forward over forward, reverse over forward, products with the Hessian, Taylor mode."""
+    """Covers forward over forward, reverse over forward, Hessian products and Taylor mode."""
     x, t = on(backend, ZEROS), on(backend, POINT)
     square = lambda x: ops.norm(x) ** 2  # noqa: E731
     along = lambda s: square(x + s * t)  # noqa: E731
@@ -180,7 +180,7 @@ def test_products_in_each_mode(backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_rows_away_from_0_keep_their_derivatives(backend):
+def test_nonzero_rows_keep_their_derivatives(backend):
     x = np.array([[0.0, 0.0], [3.0, 4.0]])
     f = lambda x: ops.sum(ops.norm(x, axis=1) ** 2)  # noqa: E731
     for how in ("reverse-mode", "forward-mode"):
@@ -191,7 +191,7 @@ def test_rows_away_from_0_keep_their_derivatives(backend):
 
 
 SCALED = {
-    # squares of products with a length, and of elements of lengths
+    # squares of products with a norm, and of elements of norms
     "quotient": lambda x: (ops.norm(x[:2]) / x[2]) ** 2,
     "multiple": lambda x: ops.square(3 * ops.norm(x[:2]) / x[2] / 3),
     "negative": lambda x: -(lambda y: -y * y)(ops.norm(x[:2])) / x[2] ** 2,
@@ -215,7 +215,7 @@ def test_squares_of_products(name, how):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_squares_of_absolute_values(backend):
-    """2 on variables; on the libraries' own tensors 0, as PyTorch has it: a row in docs/differences.md."""
+    """2 on variables; 0 on library tensors, as in PyTorch: stated in docs/differences.md."""
     want = 2.0 if backend == "numpy" else 0.0
     for square in (lambda y: y**2, lambda y: y * y, ops.square):
         h = hessian(lambda x, square=square: ops.sum(square(ops.abs(x))), on(backend, ZEROS), "reverse-mode")
@@ -223,7 +223,7 @@ def test_squares_of_absolute_values(backend):
 
 
 def test_gradient_of_a_square_itself():
-    """The square is an operation of its own: the gradient that arrives there does not count what the length gets."""
+    """The square is a separate operation; its gradient does not include what the norm receives."""
     x = gradops.Variable(np.array([3.0, 4.0]), requires_grad=True)
     y = ops.norm(x)
     z = y**2
@@ -235,8 +235,8 @@ def test_gradient_of_a_square_itself():
 
 @pytest.mark.parametrize("how", ["reverse-mode", "forward-mode"])
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_direction_that_does_not_move_a_vector_has_derivatives(backend, how):
-    """The distances of points from themselves are 0 whatever the length scale is: kernels keep their Hessians by it."""
+def test_direction_that_does_not_move_a_point_has_derivatives(backend, how):
+    """The distance of a point to itself is 0 for every length scale, so kernels keep their Hessians in the scale."""
     points = on(backend, np.array([[0.0, 1.0], [2.0, 0.5], [-1.0, 0.3]]))
 
     def kernel(log_scale, squares):
@@ -265,14 +265,14 @@ def test_variances_of_equal_complex_numbers_are_smooth(backend):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_circular_variance_of_equal_angles(backend):
-    """That of small angles is half of their variance; the length 1 of their mean is a bound, and no tie."""
+    """For small angles it is half their variance; the mean's length of 1 is an upper bound, not a tie."""
     np.testing.assert_allclose(numpy(functional.hessian(stats.circvar, on(backend, ZEROS))), SPREAD / 3, atol=1e-12)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("kernel", ["linear", "thin_plate_spline", "cubic", "gaussian"])
-def test_radial_functions_at_their_points(backend, kernel):
-    """``-r`` and ``r**2 * log(r)`` have no second derivative there, ``r**3`` and ``exp(-r**2)`` have one."""
+def test_radial_functions_at_their_nodes(backend, kernel):
+    """``-r`` and ``r**2 * log(r)`` have no second derivative there; ``r**3`` and ``exp(-r**2)`` have one."""
     values = RBFInterpolator([[0.0], [1.0]], on(backend, [1.0, 3.0]), kernel=kernel, epsilon=1.0)
     f = lambda x: values(ops.reshape(x, (1, 1)))[0]  # noqa: E731
     second = flat(gradops.grad(gradops.grad(f))(on(backend, 0.0)))
@@ -280,7 +280,7 @@ def test_radial_functions_at_their_points(backend, kernel):
 
 
 @pytest.mark.parametrize("compiled", [None, False, True])
-def test_tensorflows_own_tapes_around_graphs(compiled):
+def test_tensorflow_tapes_around_graphs(compiled):
     tf = pytest.importorskip("tensorflow")
     f = lambda x: ops.norm(x, axis=-1) ** 2  # noqa: E731
     f, x = f if compiled is None else tf.function(f, jit_compile=compiled), on("tensorflow", np.zeros((2, 3)))
@@ -298,7 +298,7 @@ def test_tensorflows_own_tapes_around_graphs(compiled):
 @pytest.mark.parametrize("inner", ["jacfwd", "jacrev"])
 @pytest.mark.parametrize("outer", ["jacfwd", "jacrev"])
 @pytest.mark.parametrize("backend", [name for name in BACKENDS if name in ("torch", "jax")])
-def test_the_libraries_own_modes(backend, outer, inner):
+def test_library_transformations(backend, outer, inner):
     if backend == "torch":
         from torch import func as library
     else:
@@ -315,8 +315,8 @@ def test_the_libraries_own_modes(backend, outer, inner):
         assert np.isnan(numpy(library.jit(second)(on(backend, ZEROS)))).all()
 
 
-def test_compiled_and_traced_programs_of_pytorch_have_first_derivatives_alone():
-    """The row of docs/differences.md: their graphs have no derivative of a custom gradient."""
+def test_compiled_torch_programs_have_first_derivatives_only():
+    """Their graphs cannot differentiate a custom gradient: stated in docs/differences.md."""
     torch = pytest.importorskip("torch")
     f = lambda x: ops.norm(x) ** 2  # noqa: E731
     x = on("torch", np.zeros(2))
@@ -329,8 +329,8 @@ def test_compiled_and_traced_programs_of_pytorch_have_first_derivatives_alone():
     assert np.isnan(numpy(torch.func.hessian(f)(x))).all()
 
 
-def test_tensorflows_own_vectorized_map_has_first_derivatives_alone():
-    """The row of docs/differences.md; ``ops.vectorized_map`` has NaN."""
+def test_tensorflow_vectorized_map_has_first_derivatives_only():
+    """Stated in docs/differences.md; ``ops.vectorized_map`` gives NaN."""
     tf = pytest.importorskip("tensorflow")
     f, x = lambda x: ops.norm(x) ** 2, on("tensorflow", np.zeros((2, 3)))
 
@@ -351,7 +351,7 @@ def test_tensorflows_own_vectorized_map_has_first_derivatives_alone():
 
 POINTS = {"zeros": np.zeros_like, "equal": np.ones_like}
 PIECEWISE = {
-    # Linear on each side of a kink at 0, with second derivative 0 as all libraries have it: docs/differences.md.
+    # Piecewise linear with a kink at 0 and second derivative 0 in all libraries: docs/differences.md.
     *(f"norm-2-3-{ord}" for ord in ("inf-1", "-inf-1", "1-1", "-1-1", "inf", "-inf", "1", "-1", "2-1-(2, 0)")),
     *"median nanmedian ptp ptp-ties unique".split(),
 }
@@ -359,7 +359,7 @@ STEP = 1e-3
 
 
 def differences(phi) -> tuple[float, float] | None:
-    """The second derivative at 0 of a function of a number and its error, or None where there is none."""
+    """Return the second derivative at 0 of a scalar function and its error, or None if it does not exist."""
     at = {k: float(phi(k * STEP)) for k in range(-3, 4)}
     if not np.isfinite(list(at.values())).all():
         return None
@@ -373,8 +373,8 @@ def differences(phi) -> tuple[float, float] | None:
 
 @pytest.mark.parametrize("kind", POINTS)
 @pytest.mark.parametrize("case", [c for c in CASES if c.gradients], ids=by_id)
-def test_squares_of_every_op_have_their_second_derivative_or_nan(case, kind):
-    """Along a line through inputs of 0, or of equal elements: a kink that its square does not have hides no factor."""
+def test_squares_of_every_op_have_correct_second_derivatives_or_nan(case, kind):
+    """On a line through zero or equal inputs, an op may have a kink that its square has not: no factor may be lost."""
     if case.id in PIECEWISE:
         pytest.skip("linear on each side")
     drawn: list = []

@@ -1,4 +1,4 @@
-"""Linear algebra where formulas go wrong: singular, repeated, rectangular; and what must hold of the answers."""
+"""Linear algebra at hard inputs (singular, repeated, rectangular), and identities that results must satisfy."""
 
 import cases.linalg as shared
 import numpy as np
@@ -64,8 +64,8 @@ def test_closed_forms():
     np.testing.assert_allclose(left, -inverse.T @ np.ones((3, 3)) @ (inverse @ b).T, rtol=1e-9)
 
 
-def test_laws():
-    """Transposition and linearity: what must hold of values and gradients whatever the algorithm."""
+def test_identities():
+    """Transposition and linearity relate values and gradients, whatever the algorithm."""
     a, b = GENERAL, rng.uniform(-1, 1, 3)
     for f in (ops.det, ops.logdet, lambda x: ops.norm(x, "nuc"), lambda x: ops.norm(x, 2)):
         np.testing.assert_allclose(gradient(f, a)[0], gradient(f, a.T)[0].T, atol=1e-10)
@@ -88,7 +88,7 @@ def test_laws():
 
 @pytest.mark.parametrize("x", [SINGULAR, np.zeros((2, 2)), np.diag([0.0, 3.0, 0.0]), np.eye(3), np.zeros((3, 3))])
 def test_determinant_of_singular_matrices(x):
-    """The determinant is a polynomial: its derivatives exist everywhere, and are the cofactors'."""
+    """The determinant is a polynomial: its derivatives exist everywhere and consist of cofactors."""
     case = Case("det", None, gradients=["x"])
     f = scalar_function(case, {"x": x}, "numpy")
     np.testing.assert_allclose(tape_gradient(f, [x])[0], numeric(f, x), atol=1e-8)
@@ -98,8 +98,8 @@ def test_determinant_of_singular_matrices(x):
 
 @pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend", BACKENDS[1:])
-def test_determinant_of_singular_matrices_elsewhere(backend):
-    """PyTorch's own gradient is 0 for them, TensorFlow's an error."""
+def test_determinant_of_singular_matrices_on_libraries(backend):
+    """PyTorch's own gradient is 0 for them; TensorFlow's raises."""
     for x in (
         SINGULAR,
         np.diag([0.0, 3.0, 0.0]),
@@ -117,7 +117,7 @@ def test_determinant_of_singular_matrices_elsewhere(backend):
 @pytest.mark.short_cases(0, "torch")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_determinant_of_singular_matrices_in_transformations(backend):
-    """A graph does not know which matrices are singular: it is right for all, whatever it was traced with."""
+    """A graph cannot know which matrices are singular, so it must be correct for all of them."""
     gradient = gradops.grad(ops.det)
     compiled = gradops.jit(gradient)
     for x in (np.array([[1.0, 0.5], [4.0, 3.0]]), SINGULAR, np.zeros((2, 2))):
@@ -130,8 +130,8 @@ def test_determinant_of_singular_matrices_in_transformations(backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_logarithms_of_singular_determinants_have_no_gradient(backend):
-    """NaN or infinite, by library, never a finite number."""
+def test_log_determinants_of_singular_matrices_have_no_gradient(backend):
+    """The gradient is NaN or infinite, depending on the library, never finite."""
     case = Case("slogdet", None, gradients=["x"])
     with np.errstate(all="ignore"):
         f = scalar_function(case, {"x": SINGULAR}, backend)
@@ -141,8 +141,8 @@ def test_logarithms_of_singular_determinants_have_no_gradient(backend):
 
 @pytest.mark.parametrize("backend", BACKENDS[1:])
 @pytest.mark.parametrize("x", [np.eye(2), SINGULAR, np.ones((2, 3))])
-def test_equal_and_absent_singular_values(x, backend):
-    """Where singular values are equal or 0, what does not depend on their vectors has one gradient everywhere."""
+def test_equal_and_zero_singular_values(x, backend):
+    """Functions that do not depend on singular vectors have the same gradient everywhere."""
     for op, options in [("pinv", {}), ("norm", {"ord": "nuc"}), ("norm", {"ord": 2})]:
         given = {"x": x, **options}
         case = Case(op, None, gradients=["x"])
@@ -157,8 +157,8 @@ def test_logarithm_of_a_negative_determinant(backend):
     np.testing.assert_allclose(numpy(ops.logdet(x)), np.log(2))
 
 
-def test_what_differs_between_backends():
-    """The frameworks' own gradients where the tape has a choice of its own: ``docs/differences.md``."""
+def test_differences_between_backends():
+    """The frameworks' own gradients where the tape has chosen differently: ``docs/differences.md``."""
 
     def native(op, x, backend):
         return native_gradient(scalar_function(Case(op, None, gradients=["x"]), {"x": x}, backend), [x], backend)[0]
@@ -181,7 +181,7 @@ REPEATED |= {"nothing": [0.0, 0.0, 0.0], "zero": [0.0, 1.0, 3.0], "zero and pair
 
 
 def with_values(values, turned, symmetric):
-    """A matrix of these eigenvalues or singular values, in a basis of its own or in that of the axes."""
+    """Return a matrix with these eigenvalues or singular values, in a random or in the standard basis."""
     rng = np.random.default_rng(8)
     q, p = (np.linalg.qr(rng.normal(size=(3, 3)))[0] if turned else np.eye(3) for _ in range(2))
     x = (q * values) @ (q if symmetric else p).T
@@ -210,7 +210,7 @@ def half_cubed(x):
     return ops.matmul(ops.matmul(x, x), x) * 0.5
 
 
-SMOOTH = {  # a function by values and vectors, the same without, and whether it takes symmetric matrices
+SMOOTH = {  # a function by values and vectors, the same in closed form, and whether it takes symmetric matrices
     "v w v^T": (lambda x: of_eigen(lambda w: w, x), halved, True),
     "v exp(w) v^T": (lambda x: of_eigen(ops.exp, x), lambda x: ops.expm(halved(x)), True),
     "v w^3 v^T": (lambda x: of_eigen(lambda w: w**3 * 0.5, x), lambda x: half_cubed(halved(x)), True),
@@ -235,7 +235,7 @@ SMOOTH = {  # a function by values and vectors, the same without, and whether it
 
 
 def orders(f, x, directions):
-    """The gradient, and the derivatives of second and third order along directions."""
+    """Return the gradient, and the second and third derivatives along directions."""
     first = lambda x: gradops.grad(f)(x)  # noqa: E731
     along = lambda x: ops.sum(first(x) * directions[0])  # noqa: E731
     further = lambda x: ops.sum(gradops.grad(along)(x) * directions[1])  # noqa: E731
@@ -253,7 +253,7 @@ def orders(f, x, directions):
 @pytest.mark.parametrize("values", REPEATED)
 @pytest.mark.parametrize("name", SMOOTH)
 def test_repeated_values_give_the_derivative_or_nan(name, values, turned, backend):
-    """Smooth functions, by eigenvalues or singular values and as polynomials or exponentials, to third order."""
+    """Compares smooth functions by eigenvalues or singular values with polynomials and exponentials, to third order."""
     f, smooth, symmetric = SMOOTH[name]
     x = with_values(REPEATED[values], turned, symmetric)
     rng = np.random.default_rng(5)
@@ -284,8 +284,8 @@ def test_repeated_values_give_the_derivative_or_nan(name, values, turned, backen
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("op", ["eigh", "svd"])
 @pytest.mark.parametrize("values", [[1.0, 1.0, 4.0], [0.0, 0.0, 4.0]])
-def test_vectors_beside_repeated_values_have_their_derivative(values, op, backend):
-    """The vector of a value of its own; a function of which the repeated ones' vectors say nothing."""
+def test_vectors_of_simple_values_next_to_repeated_ones(values, op, backend):
+    """Covers the vector of a simple value, and functions that do not depend on the repeated values' vectors."""
 
     def f(x, weight):
         if op == "svd":
@@ -301,7 +301,7 @@ def test_vectors_beside_repeated_values_have_their_derivative(values, op, backen
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_repeated_values_without_a_derivative(backend):
-    """What depends on the choice of vectors, or tells repeated values apart, is not finite; norms share among ties."""
+    """Results that depend on the choice of vectors, or order repeated values, are not finite; norms share ties."""
     for op in (ops.eigh, ops.eig, ops.svd):
         for matrix in (np.eye(3), np.zeros((3, 3)), with_values([1.0, 1.0, 0.0], True, True)):
             x = tensors(matrix, backend)
@@ -321,7 +321,7 @@ def test_repeated_values_without_a_derivative(backend):
 @pytest.mark.parametrize("scale, gap", [(1.0, 1e-10), (1e-12, 0.5)])
 @pytest.mark.parametrize("op", ["eig", "eigh", "svd"])
 def test_close_values_and_small_matrices(op, scale, gap, backend):
-    """The slope of a projection by the gaps between values, in closed form. TensorFlow's own keeps it below 1e10."""
+    """The slope of a projection depends on the gaps in closed form; TensorFlow's own formula caps it at 1e10."""
     rng = np.random.default_rng(3)
     q, p = (np.linalg.qr(rng.normal(size=(3, 3)))[0] for _ in range(2))
     x = scale * q @ np.diag([1.0, 1.0 + gap, 3.0]) @ (p.T if op == "svd" else q.T)
@@ -343,8 +343,8 @@ def test_close_values_and_small_matrices(op, scale, gap, backend):
 
 @pytest.mark.parametrize("shape", [(3, 2), (2, 3), (4, 2)])
 @pytest.mark.parametrize("op", ["svd", "qr"])
-def test_all_of_rectangular_factors(op, shape):
-    """Full matrices: the extra vectors have a gradient through their span. The frameworks have none."""
+def test_complete_factors_of_rectangular_matrices(op, shape):
+    """The additional vectors have a gradient through their span. The frameworks have none."""
     x = rng.uniform(-1, 1, shape)
     options = {"full_matrices": True} if op == "svd" else {"mode": "complete"}
     through = shared.through_svd if op == "svd" else shared.through_qr
@@ -405,7 +405,7 @@ OF_ONE_MATRIX += ["lu_factor", "trace", "diagonal"]
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0), (0, 2, 2)])
 @pytest.mark.parametrize("name", OF_ONE_MATRIX)
-def test_gradients_of_no_elements(backend, name, shape):
+def test_gradients_of_empty_matrices(backend, name, shape):
     op, options = getattr(ops, name), {"axis1": -2, "axis2": -1} if name in ("trace", "diagonal") else {}
 
     def total(x):
@@ -518,7 +518,7 @@ def test_bad_input(backend):
 @pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_norms_at_zero(backend):
-    """The gradient of every norm at 0 is 0, as is that of a distance of 0."""
+    """The gradient of every norm at 0 is 0, and so is that of a distance of 0."""
     zero = np.zeros((2, 2))
     for ord, axis in [(None, None), (1, 0), (2, 0), (3, 0), (np.inf, 0), ("fro", None), ("nuc", None), (2, None)]:
         case = Case("norm", None, gradients=["x"])
@@ -535,8 +535,8 @@ def test_norms_at_zero(backend):
 
 
 @pytest.mark.parametrize("op", ["det", "slogdet", "lu_factor"])
-def test_own_gradients_on_tensorflow(op):
-    """TensorFlow's are wrong for complex determinants, and absent for LU: ours are differentiable too."""
+def test_custom_gradients_on_tensorflow(op):
+    """TensorFlow's gradient is wrong for complex determinants and missing for LU; ours has second derivatives."""
     for x in (GENERAL, *([GENERAL + 1j * GENERAL.T] if op != "lu_factor" else [])):
         f = scalar_function(Case(op, None, gradients=["x"]), {"x": x}, "tensorflow")
         want = tape_second(scalar_function(Case(op, None, gradients=["x"]), {"x": x}, "numpy"), [x])[0]
@@ -545,7 +545,7 @@ def test_own_gradients_on_tensorflow(op):
 
 
 def test_linalg_in_graphs():
-    """JAX's ``jit`` and TensorFlow's graphs, where values are unknown."""
+    """Covers JAX's ``jit`` and TensorFlow's graphs, where values are unknown."""
     import jax
     import tensorflow as tf
 
@@ -567,7 +567,7 @@ def test_linalg_in_graphs():
     assert np.isnan(np.asarray(unknown)).any()
 
 
-def test_linalg_of_arrays_that_are_not_contiguous():
+def test_linalg_of_non_contiguous_arrays():
     x = np.asfortranarray(rng.uniform(-1, 1, (4, 6)))[::2, ::3]
     y = np.ascontiguousarray(x)
     for name in ("det", "inv", "qr", "svd", "lu_factor", "eig"):
@@ -585,7 +585,7 @@ def test_namespace():
 
 
 @pytest.mark.parametrize("backend", ["numpy", "torch", "tensorflow", "jax"])
-def test_subscripts_that_are_no_string(backend):
+def test_non_string_subscripts(backend):
     pytest.importorskip(backend)
     with gradops.config.backend_scope(backend):
         x = ops.ones((2, 2))
@@ -596,7 +596,7 @@ def test_subscripts_that_are_no_string(backend):
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "tf.function"])
 @pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 3)], ids=str)
 def test_second_derivative_of_complex_svd_on_tensorflow(shape, compiled):
-    """Of what does not depend on the phases, against differences of the first: ``tf.linalg.svd``'s own is wrong."""
+    """Phase-invariant functions against differences of the first derivative: ``tf.linalg.svd``'s own is wrong."""
     tf = pytest.importorskip("tensorflow")
     rng = np.random.default_rng(0)
     x, d = (rng.normal(size=shape) + 1j * rng.normal(size=shape) for _ in range(2))
@@ -629,7 +629,7 @@ def test_second_derivative_of_complex_svd_on_tensorflow(shape, compiled):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
 @pytest.mark.parametrize("lower", [True, False])
-def test_many_small_triangular_systems_are_as_each_one(lower, dtype):
+def test_batched_triangular_solves_equal_single_ones(lower, dtype):
     a = (rng.uniform(1, 2, (5, 8, 3, 3)) * (1j if dtype == "complex128" else 1)).astype(dtype)
     tolerance = 1e-5 if dtype == "float32" else 1e-13
     for b in (rng.uniform(-1, 1, (8, 3, 2)), rng.uniform(-1, 1, (5, 8, 3, 1)), rng.uniform(-1, 1, (3, 2))):

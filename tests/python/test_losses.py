@@ -1,4 +1,4 @@
-"""Losses far out and for labels that are none, and bad input."""
+"""Losses at extreme inputs and for labels without a class, and bad input."""
 
 import numpy as np
 import pytest
@@ -16,15 +16,15 @@ def test_logits_neither_overflow_nor_round(backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_probabilities_of_0_and_1_are_kept_inside(backend):
+def test_probabilities_0_and_1_are_clipped(backend):
     zero, one = tensors(np.zeros(1), backend), tensors(np.ones(1), backend)
     np.testing.assert_allclose(numpy(ops.binary_crossentropy(one, zero)), -np.log(1e-7), rtol=1e-6)
     np.testing.assert_allclose(numpy(ops.binary_crossentropy(zero, one)), -np.log(1e-7), rtol=1e-6)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_labels_of_no_class(backend):
-    """Their loss is 0 and their vector is zero; a size of 1 for the axis is understood."""
+def test_labels_without_a_class(backend):
+    """Their loss is 0 and their one-hot vector is zero; an axis of size 1 is accepted."""
     labels = tensors(np.array([[1], [-1], [3]]), backend)
     loss = ops.sparse_categorical_crossentropy(labels, tensors(np.zeros((3, 3)), backend), from_logits=True)
     np.testing.assert_allclose(numpy(loss), [np.log(3), 0, 0])

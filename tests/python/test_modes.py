@@ -1,4 +1,4 @@
-"""The modes: scopes, decorators, threads and tasks."""
+"""Gradient modes: scopes, decorators, threads and tasks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def leaf():
 
 
 def states():
-    """The modes of the tape and of torch just now."""
+    """Return the current mode, after checking that the tape and torch agree."""
     native = (torch.ones(1, requires_grad=True) * 2).requires_grad
     assert is_grad_enabled() == native == (leaf() * 2).requires_grad
     return native
@@ -96,7 +96,7 @@ def test_recursive_decorated_function():
     assert states()
 
 
-def test_generator_holds_the_mode_only_while_it_runs():
+def test_generator_applies_the_mode_only_while_it_runs():
     seen = []
 
     @no_grad
@@ -182,7 +182,7 @@ def test_tasks_are_independent():
         return n
 
     async def scoped(first, second):
-        with shared:  # of torch only the thread knows the mode, so ask the tape alone
+        with shared:  # torch's mode belongs to the thread, so check the tape alone
             await asyncio.sleep(first)
             assert not is_grad_enabled()
         assert is_grad_enabled()
@@ -246,8 +246,8 @@ def test_backward_inside_no_grad():
     assert not v.grad.requires_grad
 
 
-def test_no_mode_of_tensorflows_or_jaxs():
-    """They record what they record: `stop_gradient` stops it."""
+def test_modes_do_not_affect_tensorflow_and_jax():
+    """They record regardless of the mode; `stop_gradient` stops gradients there."""
     tf, jax = pytest.importorskip("tensorflow"), pytest.importorskip("jax")
 
     def f(x, mode):
@@ -263,11 +263,11 @@ def test_no_mode_of_tensorflows_or_jaxs():
     assert float(jax.grad(lambda x: f(x, gradops.stop_gradient_scope()))(3.0)) == 0.0
 
 
-# Derivatives in forward mode, and in an inference mode
+# Derivatives in forward mode, and in inference mode
 
 
 def cubed(scope, inner=lambda x: x * x):
-    """``x * inner(x)``, the second factor of which a scope makes a constant."""
+    """Return a function ``x * inner(x)``, whose second factor is made constant by a scope."""
 
     def f(x):
         with scope():
@@ -287,7 +287,7 @@ CONSTANT = {
 
 
 def tangent(f, x):
-    """The tangent of ``f`` by PyTorch's own forward mode."""
+    """Return the tangent of ``f`` by PyTorch's own forward mode."""
     with torch.autograd.forward_ad.dual_level():
         found = torch.autograd.forward_ad.unpack_dual(f(torch.autograd.forward_ad.make_dual(x, torch.ones_like(x))))
         return torch.zeros_like(x) if found.tangent is None else found.tangent
@@ -313,7 +313,7 @@ SECOND = {
 
 @pytest.mark.parametrize("scope", CONSTANT)
 @pytest.mark.parametrize("library", ["numpy", "torch"])
-def test_forward_mode_heeds_the_modes(library, scope):
+def test_forward_mode_respects_the_modes(library, scope):
     if library == "numpy" and scope.startswith("torch"):
         pytest.skip("PyTorch's modes are those of its tensors")
     x = np.array(2.0) if library == "numpy" else torch.tensor(2.0, dtype=torch.float64)
@@ -328,11 +328,11 @@ def test_forward_mode_heeds_the_modes(library, scope):
 
 
 @pytest.mark.parametrize("scope", [no_grad, lambda: set_grad_enabled(False), inference_mode])
-def test_modes_in_pytorchs_own_forward_mode(scope):
+def test_modes_in_torch_forward_mode(scope):
     x = torch.tensor(2.0, dtype=torch.float64)
     assert float(tangent(cubed(scope), x)) == 4.0
     assert float(torch.func.jvp(cubed(scope), (x,), (torch.ones_like(x),))[1]) == 4.0
-    if scope is not inference_mode:  # inside which nothing is recorded
+    if scope is not inference_mode:  # inference mode records nothing
         again = cubed(scope, enable_grad(lambda x: x * x))
         assert float(torch.func.jvp(again, (x,), (torch.ones_like(x),))[1]) == 12.0
     assert float(tangent(lambda x: x * x, x)) == 4.0 and states()
@@ -351,7 +351,7 @@ INNER = {
 
 @pytest.mark.parametrize("inner", INNER)
 @pytest.mark.parametrize("scope", [no_grad, torch.no_grad])
-def test_what_is_derived_inside_of_a_mode_is_constant_in_forward_mode(scope, inner):
+def test_derivatives_taken_under_a_mode_are_constant_in_forward_mode(scope, inner):
     x = torch.tensor(2.0, dtype=torch.float64)
     for name in ("jacobian", "jacobian in vmap"):
         assert float(FORWARD[name](cubed(scope, INNER[inner]), x)) == 12.0, name
@@ -360,7 +360,7 @@ def test_what_is_derived_inside_of_a_mode_is_constant_in_forward_mode(scope, inn
 
 
 @pytest.mark.parametrize("scope", [no_grad, torch.no_grad, gradops.stop_gradient_scope])
-def test_a_rule_that_reads_a_constant_is_differentiated_forward(scope):
+def test_rule_that_reads_a_constant_is_differentiated_forward(scope):
     @gradops.custom_gradient
     def f(x):
         def rule(upstream):
@@ -376,7 +376,7 @@ def test_a_rule_that_reads_a_constant_is_differentiated_forward(scope):
     assert float(SECOND["jacobian of grad"](f, x)) == 12.0
 
 
-def test_statements_and_modes_inside_of_each_other_in_forward_mode():
+def test_nested_statements_and_modes_in_forward_mode():
     def statements(x):
         torch.set_grad_enabled(False)
         c = x * x
@@ -429,7 +429,7 @@ def test_statements_and_modes_inside_of_each_other_in_forward_mode():
 @pytest.mark.parametrize("mode", [inference_mode, torch.inference_mode])
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 def test_derivatives_in_inference_mode(library, mode):
-    """What they record is theirs: they were 0."""
+    """A derivative taken inside inference mode must record its own operations."""
 
     def tensor(value):
         return np.array(value) if library == "numpy" else torch.tensor(value, dtype=torch.float64)
@@ -460,7 +460,7 @@ def test_derivatives_in_inference_mode(library, mode):
             assert not is_grad_enabled() or mode is torch.inference_mode
 
 
-def test_gradops_is_imported_in_inference_mode():
+def test_gradops_can_be_imported_in_inference_mode():
     code = "import numpy as np, torch; t = torch.inference_mode(); t.__enter__(); import gradops; " + (
         "print(float(gradops.grad(lambda x: x**3)(torch.tensor(2.0))))"
     )

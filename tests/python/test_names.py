@@ -1,4 +1,4 @@
-"""Names: what ``dir()`` of public modules shows, and what is said of names and arguments that are not there."""
+"""Names: what ``dir()`` of public modules shows, and the errors for unknown names and arguments."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MODULES = {
 }
 
 
-def test_the_public_modules():
+def test_public_modules():
     assert set(MODULES) == {
         "gradops",
         *(
@@ -47,12 +47,14 @@ def test_the_public_modules():
 
 
 def test_no_name_hides_a_module():
-    """A module is what its package has under its name, but for ``gradops.jit``, a function that has its modules."""
+    """A module equals its package's attribute of that name, except ``gradops.jit``, a function that serves as a
+    package.
+    """
     hidden = []
     for name, module in sorted(sys.modules.items()):
         package, _, leaf = name.rpartition(".")
         if not isinstance(module, types.ModuleType):
-            continue  # NumPy's, by `gradops.numpy`
+            continue  # NumPy's modules, through `gradops.numpy`
         if name.startswith("gradops.") and getattr(sys.modules[package], leaf, module) is not module:
             hidden.append(name)
     assert hidden == ["gradops.jit"]
@@ -72,7 +74,7 @@ def test_no_name_hides_a_module():
         "import gradops, pickle; assert pickle.loads(pickle.dumps(gradops.jit)) is gradops.jit",
     ],
 )
-def test_the_modules_of_jit_are_imported_in_every_way(code):
+def test_jit_modules_can_be_imported_in_every_form(code):
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
 
@@ -100,7 +102,7 @@ def test_text_is_imported_when_it_is_first_used(code):
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if name != "gradops.numpy"])
-def test_a_module_shows_what_is_public_and_no_more(name):
+def test_dir_shows_exactly_the_public_names(name):
     module = MODULES[name]
     assert dir(module) == sorted(set(module.__all__)) and len(set(module.__all__)) == len(module.__all__)
     for one in module.__all__:
@@ -113,8 +115,8 @@ def test_a_module_shows_what_is_public_and_no_more(name):
 
 @pytest.mark.short_cases(12)
 @pytest.mark.parametrize("name", MODULES)
-def test_a_typing_error_in_a_name_gets_a_suggestion(name):
-    """Each public name with two letters exchanged, or one left out."""
+def test_misspelled_names_get_a_suggestion(name):
+    """Misspells each public name by exchanging two letters or leaving one out."""
     module, rng = MODULES[name], random.Random(name)
     if name == "gradops.interop":
         pytest.skip("it has one name, of one letter")
@@ -144,13 +146,13 @@ def test_a_typing_error_in_a_name_gets_a_suggestion(name):
         (ops, "resize", "ops.image.resize"),
     ],
 )
-def test_where_a_name_is(module, wrong, right):
+def test_suggestion_for_a_name_of_another_module(module, wrong, right):
     with pytest.raises(AttributeError, match=f"did you mean `{right}`"):
         getattr(module, wrong)
 
 
 @pytest.mark.parametrize("word", _names.OTHERS)
-def test_another_librarys_word_has_ours(word):
+def test_names_of_other_libraries_get_a_suggestion(word):
     ours = _names.OTHERS[word]
     assert callable(pkgutil.resolve_name(f"gradops.{ours}"))
     module = ops if ours.startswith("ops.") else gradops
@@ -158,26 +160,26 @@ def test_another_librarys_word_has_ours(word):
         getattr(module, word)
 
 
-def test_a_name_like_nothing_has_no_suggestion():
+def test_unrelated_name_gets_no_suggestion():
     with pytest.raises(AttributeError, match="no attribute 'dropout'$"):  # not `functional.root`
         ops.dropout  # noqa: B018
 
 
 @pytest.mark.parametrize("code", ["from gradops import jacobain as f", "from gradops.scipy.special import gamaln"])
-def test_a_typing_error_in_an_import_gets_a_suggestion(code):
+def test_misspelled_import_gets_a_suggestion(code):
     with pytest.raises(ImportError, match="did you mean `(gradops.jacobian|gammaln)`"):
         exec(code)
     assert not hasattr(gradops, "jacobain")
 
 
-def test_what_is_like_nothing_has_no_suggestion():
+def test_unknown_name_and_private_attributes():
     with pytest.raises(AttributeError, match="^module 'gradops' has no attribute 'qqqq'$"):
         gradops.qqqq  # noqa: B018
     assert not hasattr(gradops, "__wrapped__") and getattr(ops, "_sum_", None) is None
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "max", "softmax", "concatenate", "cumsum", "argmax", "norm"])
-def test_pytorchs_names_of_arguments(name):
+def test_pytorch_argument_names(name):
     x = [np.ones(2)] if name == "concatenate" else np.ones((2, 2))
     for given in (x, Variable(np.ones((2, 2)))) if name != "concatenate" else (x,):
         with pytest.raises(ArgumentTypeError, match=f"`{name}` has the arguments .*\n?.*write `axis=`") as caught:
@@ -190,11 +192,11 @@ def test_pytorchs_names_of_arguments(name):
             getattr(Variable(x), name if name != "norm" else "sum")(dim=None)
 
 
-# Hints that lead to what was meant.
+# Hints that lead to the intended call.
 
 
 @pytest.mark.parametrize("wrong", [np.ones(2), 1.5, (np.ones(2), 1.0), True, None, [1.0, 2.0]])
-def test_grad_of_a_function_and_its_argument(wrong):
+def test_hint_for_grad_of_a_function_and_its_argument(wrong):
     for derivative in (gradops.grad, gradops.value_and_grad):
         with pytest.raises(ArgumentTypeError, match=r"`argnums` must be the position.*\n.*`grad\(f\)\(x\)`"):
             derivative(ops.sum, wrong)
@@ -210,7 +212,7 @@ def test_gradient_of_a_function(backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_an_objective_without_data(backend):
+def test_objective_without_data(backend):
     x = gradops.to_backend(np.array([1.0, 2.0]), backend)
     found = functional.objective(lambda x: ops.sum(x**3))
     values = [found(x), *found.value_and_grad(x), gradops.grad(found)(x), found.hessian(x), found.hvp(x, x)[1]]
@@ -221,10 +223,10 @@ def test_an_objective_without_data(backend):
         functional.objective(lambda x: x)(x)
 
 
-# Names that were others once.
+# Renamed functions.
 
 
-def test_an_old_name_warns_once_and_works():
+def test_old_names_warn_once_and_work():
     assert _names.RENAMED
     for old, new in _names.RENAMED.items():
         module, _, name = old.rpartition(".")
@@ -239,7 +241,7 @@ def test_an_old_name_warns_once_and_works():
         assert gradops.config.backend() == "numpy"
 
 
-def test_a_scale_that_is_no_number():
+def test_non_numeric_scale():
     for scaled in (lambda x: gradops.scaled_gradient(x, "a"), lambda x: gradops.scaled_gradient_ext(x, scale="a")):
         for x in (np.ones(2), Variable(np.ones(2))):
             with pytest.raises(ArgumentTypeError, match="`scale` must be a number.* got 'a' of type str") as caught:
@@ -249,7 +251,7 @@ def test_a_scale_that_is_no_number():
         gradops.scaled_gradient_ext(np.ones(2), scale=1.0, shift="a")
 
 
-def test_an_array_of_variables_says_what_keeps_the_gradient():
+def test_array_of_variables_error_names_alternatives():
     p = Variable(np.array([1.0, 2.0]), requires_grad=True)
     for made in (lambda: np.array([p[0], 1.0]), lambda: np.asarray(p)):
         with pytest.raises(ArgumentTypeError, match=r"import gradops.numpy as np.*the value without"):
@@ -285,7 +287,7 @@ def in_r(name: str) -> bool:
     return re.search(rf"^(export\({name}\)|S3method\((\w+::)?{name},)", NAMESPACE, re.M) is not None
 
 
-def test_the_page_of_names_has_every_name_that_differs():
+def test_page_of_names_lists_every_name_that_differs():
     table, old = NAMES_PAGE.split("## Old names")
     pythons = {name.rpartition(".")[2] for row in names_of_page(table, slice(1, 2)) for name in row}
     for module, prefixes in PREFIXES.items():

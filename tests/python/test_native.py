@@ -1,4 +1,4 @@
-"""Native code beside NumPy's replay of the same program: numbers, warnings, errors, the cache, and doing without."""
+"""Native code against NumPy's replay of the same program: results, warnings, errors, the cache, and the fallback."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HARD = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 5e-324, 1e308, -1e308, 1.0,
 
 
 def both(f, *arguments):
-    """The results of a compiled function natively and by NumPy, as lists of arrays, and what is native of it."""
+    """Return a compiled function's results natively and by NumPy, as lists of arrays, and what runs natively."""
     compiled = jit(f)
     natively = compiled(*arguments)
     explained = next(iter(compiled.programs.values())).native
@@ -55,7 +55,7 @@ def assert_close(got, wanted, rtol=1e-13):
 
 
 def padding(x):
-    """Steps enough to make a run."""
+    """Return ``x`` after enough steps to form a native run."""
     for _ in range(8):
         x = x + 1.0
     return x
@@ -66,8 +66,8 @@ def padding(x):
 
 @needs_machine
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_arithmetic_and_comparisons_are_the_same_bits(dtype):
-    """Also of NaN, infinities, zeros with a sign and numbers that overflow, on numbers and on arrays."""
+def test_arithmetic_and_comparisons_are_bitwise_equal(dtype):
+    """Covers NaN, infinities, signed zeros and overflow, on scalars and arrays."""
 
     def f(a, b):
         compared = [ops.less(a, b), a <= b, a > b, a >= b, ops.equal(a, b), ops.not_equal(a, b)]
@@ -89,7 +89,7 @@ def test_arithmetic_and_comparisons_are_the_same_bits(dtype):
 
 @needs_machine
 @pytest.mark.parametrize("name", ["mod", "floor_divide", "fmod", "fmax", "fmin", "nextafter", "signbit", "angle"])
-def test_remainders_and_signs_are_the_same_bits(name):
+def test_remainders_and_signs_are_bitwise_equal(name):
     function = getattr(ops, name)
     values = np.array([*HARD, -0.3, 7.0, -7.0, 2.0, 1e16])
     a, b = (m.ravel() for m in np.meshgrid(values, values))
@@ -102,8 +102,8 @@ def test_remainders_and_signs_are_the_same_bits(name):
 
 @needs_machine
 @pytest.mark.parametrize("dtype", ["int64", "int32"])
-def test_bits_of_whole_numbers(dtype):
-    """Also shifts beyond the number of bits, and divisors that only the arguments know."""
+def test_bitwise_integer_ops(dtype):
+    """Covers shifts beyond the number of bits, and divisors passed as arguments."""
     info = np.iinfo(dtype)
     a, b = (
         m.ravel()
@@ -142,7 +142,7 @@ def test_bits_of_whole_numbers(dtype):
 
 @needs_machine
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
-def test_order_of_ties_and_of_what_is_no_number(dtype):
+def test_order_of_ties_and_nan(dtype):
     x = np.array([[3, 1, 2, 1, 3, 0], [0, 0, 0, 0, 0, 0], [5, -1, 5, -1, 2, 2]], dtype)
     if dtype != "int64":
         x = np.array([*x, [np.nan, 1, -np.inf, np.nan, np.inf, -0.0], [0.0, -0.0, 0.0, -0.0, 1, -1]], dtype)
@@ -162,7 +162,7 @@ def test_order_of_ties_and_of_what_is_no_number(dtype):
 @pytest.mark.parametrize(
     "x", [[1.0, 2.0, -1e9], [-np.inf, -np.inf], [np.inf, 1.0], [np.nan, 0.0], [1e308, -1e308], [700.0, 720.0] * 9]
 )
-def test_sums_of_exponentials_warn_and_end_as_numpys(x):
+def test_sums_of_exponentials_warn_and_end_as_numpy(x):
     def f(x):
         of_rows = [g(x, 0) for g in (ops.logsumexp, ops.softmax, ops.log_softmax)]
         return padding(x), *of_rows, value_and_grad(ops.logsumexp)(x), ops.logsumexp(ops.stack([x, x]), 1, True)
@@ -181,7 +181,7 @@ def test_sums_of_exponentials_warn_and_end_as_numpys(x):
 
 @needs_machine
 @pytest.mark.parametrize("name", sorted(filter(registry.instruction, {*instructions.FUNCTIONS} & {*dir(ops)})))
-def test_functions_to_rounding(name):
+def test_functions_agree_up_to_rounding(name):
     function = getattr(ops, name)
     operands = instructions.FUNCTIONS[name].operands
     x = np.array([*HARD, *np.linspace(-0.99, 0.99, 20), *np.linspace(1.01, 30, 20)])
@@ -202,9 +202,9 @@ def test_functions_to_rounding(name):
 SPECIAL = [name for name in instructions.OF_SCIPY if registry.instruction(f"scipy.special.{name}")]
 
 
-def test_ops_whose_kernel_is_scipys_are_native():
+def test_ops_with_scipy_kernels_are_native():
     assert len(SPECIAL) > 50
-    for name in instructions.OF_SCIPY:  # an op with a kernel of ours must not become SciPy's in native code
+    for name in instructions.OF_SCIPY:  # an op with a gradops kernel must not switch to SciPy's in native code
         direct = getattr(backends.embedded().kernel(f"scipy.special.{name}"), "direct", None)
         ours = direct is None or direct is not getattr(special, name) and getattr(direct, "function", None) != name
         assert registry.meaning_of(f"scipy.special.{name}") == (None if ours else name)
@@ -212,7 +212,7 @@ def test_ops_whose_kernel_is_scipys_are_native():
 
 @needs_machine
 @pytest.mark.parametrize("name", ["gammainc", "gammaincc", "gammaincinv", "gammainccinv", "beta", "binom"])
-def test_functions_are_scipys_up_to_a_limit_and_ours_beyond(name):
+def test_scipy_kernels_below_a_limit_and_gradops_kernels_above(name):
     function = getattr(special_ops, name)
     compiled = jit(lambda x, y: (padding(x), function(x, y), function(x[0], y[0]), ops.exp(function(x, y[0]))))
     y = np.array([0.25, 1e-9, 1.0])
@@ -224,8 +224,8 @@ def test_functions_are_scipys_up_to_a_limit_and_ours_beyond(name):
 
 
 @needs_machine
-def test_elements_are_put_together_once_where_all_calls_come_by():
-    """The elements of a transposed matrix, which lie apart, after a division that some calls leave to its kernel."""
+def test_strided_elements_are_gathered_once_on_every_path():
+    """Gathers the elements of a transposed matrix after a division that some calls leave to its kernel."""
 
     def f(m, divisors):
         turned = ops.transpose(m)
@@ -257,8 +257,8 @@ def test_functions_of_scipy_special(name):
 
 
 @needs_machine
-def test_special_functions_are_scipys():
-    """The same functions as SciPy's ufuncs call, and no warning where they have none."""
+def test_special_functions_match_scipy():
+    """The functions called by SciPy's ufuncs are used directly, without warnings in either case."""
     x = np.array([0.1, 2.5, 30.0, -1.5, 0.0, -0.0, -3.0, np.inf, -np.inf, np.nan])
 
     def f(x):
@@ -276,8 +276,8 @@ def test_special_functions_are_scipys():
 
 @needs_machine
 @pytest.mark.parametrize("dtype", ["int64", "int32"])
-def test_whole_numbers_are_the_same_bits(dtype):
-    """Also where they wrap, and where they meet floats and truth values."""
+def test_integers_are_bitwise_equal(dtype):
+    """Covers wrap-around, and mixing with floats and booleans."""
     info = np.iinfo(dtype)
     values = np.array([0, 1, -1, 2, 7, -13, info.max, info.min, info.max - 1, 2**31 - 5], dtype)
     floats = np.array([0.5, -0.0, np.nan, 3.0, 1e300])
@@ -328,7 +328,7 @@ def test_whole_numbers_are_the_same_bits(dtype):
 
 
 @needs_machine
-def test_whole_numbers_that_are_none_warn_as_numpy_does():
+def test_invalid_casts_to_integers_warn_as_numpy():
     compiled = jit(lambda x: [padding(x), ops.cast(x, "int64"), ops.cast(x, "int32")])
     assert_same_bits(compiled(np.float64(-7.9)), compiled.f(np.float64(-7.9)))
     with pytest.warns(RuntimeWarning, match="invalid value encountered in cast"):
@@ -336,7 +336,7 @@ def test_whole_numbers_that_are_none_warn_as_numpy_does():
 
 
 @needs_machine
-def test_positions_that_values_give():
+def test_computed_indices():
     m = np.arange(24.0).reshape(2, 3, 4)
     v = np.array([1.5, -2.0, 0.25, 8.0])
 
@@ -366,7 +366,7 @@ def test_positions_that_values_give():
 
 
 @needs_machine
-def test_gradients_at_positions_that_values_give():
+def test_gradients_at_computed_indices():
     m = np.arange(12.0).reshape(3, 4) / 7
 
     def f(m, i, several):
@@ -383,8 +383,8 @@ def test_gradients_at_positions_that_values_give():
 
 
 @needs_machine
-def test_shapes_and_positions():
-    """Moves of elements, in all forms, and sums and products over them."""
+def test_shapes_and_indexing():
+    """Covers all ways to move elements, and sums and products over them."""
     m = np.arange(12.0).reshape(3, 4) / 7 - 0.6
     v = np.array([1.5, -2.0, 0.25])
 
@@ -409,7 +409,7 @@ def test_shapes_and_positions():
 
 
 @needs_machine
-def test_sums_are_numpys_pairwise_ones():
+def test_sums_use_pairwise_summation_as_numpy():
     rng = np.random.default_rng(5)
     for n in (1, 2, 7, 8, 9, 31, 129, 256):
         x = rng.normal(size=n) * 10.0 ** rng.integers(-8, 8, n)
@@ -430,7 +430,7 @@ def test_random_programs_natively_and_by_numpy(seed):
     assert_close(got, wanted, rtol=1e-4 if program.single else 1e-9)
 
 
-def test_results_are_the_callers():
+def test_results_belong_to_the_caller():
     compiled = jit(lambda x: (padding(x), x[:2], x))
     x = X.copy()
     first = compiled(x)
@@ -456,7 +456,7 @@ def test_calls_from_several_threads():
 
 
 @pytest.mark.parametrize("number", [True, False])
-def test_warnings_are_numpys(number):
+def test_warnings_match_numpy(number):
     def f(x):
         x = x[0] * 1.0 if number else x
         return padding(x), ops.log(x), 1.0 / x, ops.exp(x * 1e4)
@@ -484,7 +484,7 @@ def test_warnings_are_numpys(number):
     compiled(np.ones_like(x))
 
 
-def test_a_singular_matrix_among_native_steps_is_an_error():
+def test_singular_matrix_among_native_steps_is_an_error():
     def f(x):
         a = ops.stack([ops.stack([x[0], x[1]]), ops.stack([x[1], x[0]])]) * 1.0
         return padding(ops.solve(padding(a) - 8.0, x[:2])) * 2
@@ -497,18 +497,18 @@ def test_a_singular_matrix_among_native_steps_is_an_error():
     np.testing.assert_allclose(compiled(x), (np.linalg.solve([[2, 1], [1, 2]], x) + 8) * 2)
 
 
-# What is native, and why not.
+# Reports of native and other steps.
 
 
-def test_rules_are_for_kernels_of_numpys():
-    """A kernel under another name would be no longer native, and nobody would see it."""
+def test_native_rules_match_numpy_kernels():
+    """After a kernel is renamed its rule would silently no longer apply."""
     rules = registry.RULES
-    loops = registry.LOOPS  # which are steps of their own kind
+    loops = registry.LOOPS  # steps of a kind of their own
     assert [name for name in rules if name not in loops and not callable(backends.embedded().kernel(name))] == []
 
 
 @needs_machine
-def test_explain_says_what_is_native_and_why_not():
+def test_explain_reports_native_steps_and_reasons():
     compiled = jit(lambda x: (ops.expm(ops.diag(padding(x))), padding(padding(x) * 3)))
     assert "first call" in compiled.explain()
     compiled(X)
@@ -523,7 +523,7 @@ def test_explain_says_what_is_native_and_why_not():
 
 
 @needs_machine
-def test_profiles_show_native_code_as_such():
+def test_profiles_show_native_code():
     compiled = jit(lambda x: ops.sum(padding(x)))
     compiled(X)
     with profiler.profile(with_torch=False) as p:
@@ -543,7 +543,7 @@ def test_without_llvmlite_programs_run_by_numpy(without_native_code):
 
 
 @pytest.mark.parametrize("error", [ImportError("libLLVM.so: cannot open"), AttributeError("too old")])
-def test_a_broken_llvmlite_is_one_warning(monkeypatch, error):
+def test_broken_llvmlite_gives_one_warning(monkeypatch, error):
     class Broken:
         def __getattr__(self, name):
             raise error
@@ -559,7 +559,7 @@ def test_a_broken_llvmlite_is_one_warning(monkeypatch, error):
         machine.machine.cache_clear()
 
 
-def test_a_missing_llvmlite_is_no_warning(monkeypatch):
+def test_missing_llvmlite_gives_no_warning(monkeypatch):
     monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
     machine.machine.cache_clear()
     try:
@@ -575,7 +575,7 @@ def test_a_missing_llvmlite_is_no_warning(monkeypatch):
 
 @needs_machine
 @pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])
-def test_truth_values_of_small_arrays(axis):
+def test_boolean_reductions_of_small_arrays(axis):
     def f(x):
         y = x * 2 - 1
         found = [ops.any(y > 0, axis), ops.all(y > 0, axis, keepdims=True), ops.any(ops.isnan(y), axis)]
@@ -588,7 +588,7 @@ def test_truth_values_of_small_arrays(axis):
 
 
 @needs_machine
-def test_kernels_within_native_loops_warn_and_end_as_numpys():
+def test_kernels_in_native_loops_warn_and_end_as_numpy():
     """A loop stays native around NumPy's own kernels, with their values, warnings and errors."""
 
     def f(x):
@@ -628,12 +628,12 @@ def test_kernels_within_native_loops_warn_and_end_as_numpys():
 
 
 @needs_machine
-def test_a_power_does_not_depend_on_what_else_warns():
-    """NumPy's power of arrays is C's, also where it does a run again: of -inf by 0.5 it is inf."""
+def test_power_does_not_depend_on_other_warnings():
+    """NumPy's array power is C's pow, also in a repeated run: (-inf) ** 0.5 is inf."""
     x, half = np.array([-np.inf]), np.array([0.5])
     powers = lambda x, y: [ops.add(ops.power(x, y), k * y) for k in range(6)]  # noqa: E731
     for f in (powers, lambda x, y: [*powers(x, y), ops.log(x)]):
-        with warnings.catch_warnings():  # not errstate(), under which nothing is run again
+        with warnings.catch_warnings():  # errstate() would prevent the repeated run
             warnings.simplefilter("ignore")
             found, wanted = jit(f)(x, half), f(x, half)
         np.testing.assert_array_equal(found, wanted)

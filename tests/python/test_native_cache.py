@@ -1,4 +1,4 @@
-"""The folder of compiled code: what is read from it, by whom it may be written, and code that ends the process."""
+"""The cache folder of compiled code: reading, permissions, and code that crashes the process."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def new_machine():
 
 @pytest.mark.long
 @needs_machine
-def test_processes_that_start_together_share_a_cache(folder, new_machine):
+def test_concurrently_started_processes_share_a_cache(folder, new_machine):
     running = [start(folder) for _ in range(2)]
     for process in running:
         assert process.communicate()[0].strip() == "True" and process.returncode == 0
     (stored,) = folder.iterdir()
     assert stored.name.startswith("machine-") and not stored.stat().st_mode & 0o077
-    for contents in (b"", stored.read_bytes()[:-100], b"x" * 5000):  # not what was written
+    for contents in (b"", stored.read_bytes()[:-100], b"x" * 5000):  # corrupted contents
         stored.write_bytes(contents)
         assert cache.read(stored.name) is None
     assert new_machine() is not None and cache.read(stored.name)
@@ -64,7 +64,7 @@ def test_processes_that_start_together_share_a_cache(folder, new_machine):
 # The folder.
 
 
-def test_the_folder_by_the_environment(tmp_path, monkeypatch):
+def test_folder_from_the_environment(tmp_path, monkeypatch):
     monkeypatch.delenv("GRADOPS_CACHE", raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -104,7 +104,7 @@ def test_the_cache_can_be_turned_off_and_may_be_unwritable(tmp_path, monkeypatch
 
 @posix
 @pytest.mark.parametrize("mode", [0o770, 0o707])
-def test_folders_that_others_can_write_are_not_used(folder, mode):
+def test_folders_writable_by_others_are_not_used(folder, mode):
     cache.write("a", b"contents")
     assert cache.read("a") == b"contents"
     os.chmod(folder, mode)
@@ -118,14 +118,14 @@ def test_folders_that_others_can_write_are_not_used(folder, mode):
 
 
 @posix
-def test_files_that_others_can_write_are_not_run(folder):
+def test_files_writable_by_others_are_not_run(folder):
     cache.write("a", b"contents")
     os.chmod(folder / "a", 0o666)
     assert cache.read("a") is None
 
 
 @posix
-def test_files_and_folders_of_others_are_not_used(folder, monkeypatch):
+def test_files_and_folders_owned_by_others_are_not_used(folder, monkeypatch):
     cache.write("a", b"contents")
     monkeypatch.setattr(os, "getuid", lambda: 12345)
     assert cache.read("a") is None
@@ -160,7 +160,7 @@ def test_pipes_are_not_read(folder):
     assert cache.read("b") is None
 
 
-def test_files_that_are_out_of_date_are_removed(folder):
+def test_outdated_files_are_removed(folder):
     for name in ("machine-old", "machine-new", "another-old"):
         cache.write(name, b"contents")
         if name.endswith("old"):
@@ -173,7 +173,7 @@ def test_files_that_are_out_of_date_are_removed(folder):
 
 
 @needs_machine
-def test_the_key_has_all_that_the_code_was_made_of(monkeypatch):
+def test_key_covers_everything_that_determines_the_code(monkeypatch):
     import llvmlite.binding as binding
 
     _, processor, features = machine._host(binding)
@@ -186,7 +186,7 @@ def test_the_key_has_all_that_the_code_was_made_of(monkeypatch):
     assert (
         len({first, key("another", features), key(processor, features + ",-avx"), key(processor[:-1], features)}) == 4
     )
-    for module in (machine, tile_source, instructions):  # LLVM's options stand in the first
+    for module in (machine, tile_source, instructions):  # the first contains LLVM's options
 
         def changed(path, module=module):
             return read(path) + b" " * (str(path) == module.__file__)
@@ -202,7 +202,7 @@ def test_the_key_has_all_that_the_code_was_made_of(monkeypatch):
         assert key() != first
 
 
-# Code that ends the process.
+# Code that crashes the process.
 
 ENDS = """
 import os, signal, sys
@@ -226,7 +226,7 @@ def attempted(how, **keywords):
 
 @posix
 @pytest.mark.long
-def test_an_attempt_that_ended_the_process_is_known_by_the_next(folder):
+def test_attempt_that_crashed_is_detected_by_the_next_process(folder):
     def is_left(how):
         return attempted(how).communicate()[0].strip()
 
@@ -238,7 +238,7 @@ def test_an_attempt_that_ended_the_process_is_known_by_the_next(folder):
 
 @posix
 @pytest.mark.long
-def test_processes_that_live_are_not_taken_for_ended_ones(folder):
+def test_live_processes_are_not_taken_for_crashed_ones(folder):
     first = attempted("waits", stdin=subprocess.PIPE)
     assert first.stdout.readline().strip() == "False"
     second = attempted("waits", stdin=subprocess.PIPE)
@@ -253,8 +253,8 @@ def test_processes_that_live_are_not_taken_for_ended_ones(folder):
 @posix
 @pytest.mark.long
 @pytest.mark.parametrize("stored", ["ends", "is whole"])
-def test_stored_code_is_tried_in_a_child_after_it_ended_a_process(folder, monkeypatch, new_machine, stored):
-    """A file whose checksum is right, and whose code ends each process that runs it."""
+def test_stored_code_is_tried_in_a_child_after_a_crash(folder, monkeypatch, new_machine, stored):
+    """The stored file has a valid checksum, but its code crashes every process that runs it."""
     import llvmlite.binding as binding
 
     assert new_machine() is not None
@@ -285,7 +285,7 @@ def test_stored_code_is_tried_in_a_child_after_it_ended_a_process(folder, monkey
 
 @needs_machine
 @pytest.mark.parametrize("code", ["@another() {\n ret i32 0", "@run(i64, i64, i64) {\n ret i32 0"])
-def test_stored_code_that_is_no_machine_is_compiled_anew(folder, new_machine, code):
+def test_invalid_stored_code_is_recompiled(folder, new_machine, code):
     import llvmlite.binding as binding
 
     assert new_machine() is not None

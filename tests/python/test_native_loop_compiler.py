@@ -1,4 +1,4 @@
-"""Loops that have run for long, compiled by LLVM, beside the machine's: the same bits, warnings and errors."""
+"""Hot loops compiled by LLVM against the interpreter: the same bits, warnings and errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(machine.machine() is None, reason="llvmlite is n
 
 @pytest.fixture
 def made(monkeypatch):
-    """The loops that were compiled, as all are that have run once."""
+    """Return the list of compiled loops, with the threshold lowered to one run."""
     found, compiled = [], loop_compiler.compiled
     monkeypatch.setattr(loop_compiler, "WORTH", 1)
     monkeypatch.setattr(loop_compiler, "compiled", lambda *given: found.append(compiled(*given)) or found[-1])
@@ -49,7 +49,7 @@ def filtered(p, y):
     return ops.sum(terms)
 
 
-def test_a_filter_with_its_gradient(made):
+def test_filter_with_its_gradient(made):
     compiled = jit(value_and_grad(filtered))
     assert_same_bits(compiled, np.array([-1.0, 0.3]), np.random.default_rng(0).normal(size=300))
     assert made and all(made)
@@ -62,7 +62,7 @@ def at_positions(x, i):
     return ops.fori_loop(0, 4, lambda k, s: ops.fori_loop(0, 3, inner, s * 0.5), x[0])
 
 
-def test_loops_within_loops_branches_and_positions(made):
+def test_nested_loops_branches_and_indexing(made):
     x, i = np.random.default_rng(1).normal(size=5), np.array([4, 0, -2])
     assert_same_bits(jit(value_and_grad(at_positions)), x, i)
     compiled = jit(at_positions)
@@ -93,7 +93,7 @@ def test_exponentials_of_rows(size, first, made):
 
 
 @pytest.mark.parametrize("size", [1, 5, 17])
-def test_sums_of_negative_zeros_are_numpys(size, made):
+def test_sums_of_negative_zeros_match_numpy(size, made):
     f = jit(lambda rows: ops.scan(lambda total, row: (total + 1.0, ops.sum(row * total)), 0.0, rows)[1])
     rows = np.full((40, size), -0.0)
     by_machine, compiled = (np.copy(f(rows)) for _ in range(2))
@@ -101,7 +101,7 @@ def test_sums_of_negative_zeros_are_numpys(size, made):
     assert made and all(made)
 
 
-def test_loops_that_end_by_a_condition(made):
+def test_while_loops(made):
     def f(x):
         return ops.while_loop(lambda s: s < 100.0, lambda s: s * x + 1.0, x, maximum_iterations=1000)
 
@@ -109,7 +109,7 @@ def test_loops_that_end_by_a_condition(made):
     assert made and all(made)
 
 
-def test_warnings_are_numpys(made):
+def test_warnings_match_numpy(made):
     compiled, x = jit(lambda x: ops.scan(lambda s, v: (s + ops.log(v), s / v), x[0], x)), np.linspace(1.0, 2.0, 300)
     assert_same_bits(compiled, x)
     x[1] = 0.0

@@ -1,4 +1,4 @@
-"""A loop around any op is native, but for dtypes that native code has not: the walk over all ops of `native_loops`."""
+"""A loop around any op is native, except for unsupported dtypes: checks all ops of `native_loops`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from gradops.ops._dispatch import registry
 WALKED = sorted({*filter(CASES_OF.get, registry), *(name for name in PUBLIC if name.startswith("scipy.special."))})
 
 OF_OTHERS = {"attention_forward": "dot_product_attention"}
-"""Ops that only calls of others bring into a loop."""
+"""Ops that enter a loop only through calls of other ops."""
 
 
 def explanations(name: str) -> list:
-    """Those of loops around each case of an op."""
+    """Return the explanations of loops around each case of an op."""
     entry, calls = registry[name], []
     if name.startswith("scipy."):
         arguments = {p: np.array([0.3, 0.6, 0.45]) + 0.01 * i for i, p in enumerate(entry.parameters)}
@@ -37,7 +37,7 @@ def explanations(name: str) -> list:
 @needs_machine
 @pytest.mark.parametrize("name", WALKED)
 @quietly
-def test_a_loop_around_an_op_is_native(name):
+def test_loop_around_an_op_is_native(name):
     for explanation in explanations(name):
         called, left = met(explanation)
         of_scipy = {n for n in called if n.startswith("scipy.")}
@@ -50,6 +50,6 @@ def test_a_loop_around_an_op_is_native(name):
 @needs_machine
 @pytest.mark.parametrize("name", sorted(CALLED))
 @quietly
-def test_an_op_that_is_told_to_be_numpys_is(name):
+def test_ops_listed_as_numpy_calls_are_not_native(name):
     found = explanations(OF_OTHERS.get(name, name))
     assert any(name in met(explanation)[0] for explanation in found), "it is native: take it off the list"

@@ -1,4 +1,4 @@
-"""Straight native code made shorter: the same bits by fewer instructions."""
+"""Peephole optimization of straight-line native code: the same bits from fewer instructions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gradops.jit.native import instructions, peephole
 NUMBERS = instructions.NUMBERS
 NAMES = list(NUMBERS)
 FIRST = 8
-"""Cells before those of the results."""
+"""Number of cells before the results."""
 
 
 def operands(words):
@@ -32,7 +32,7 @@ def run(code, given, size):
 
 
 def random_code(rng, count):
-    """Instructions, each of which mostly reads what was just computed."""
+    """Return random instructions that mostly read recent results."""
 
     def cell(k):
         return int(rng.integers(max(0, k - 6), k)) if rng.random() < 0.8 else int(rng.integers(0, k))
@@ -88,7 +88,7 @@ def test_more_random_code():
         ("t = a + b; u = t + c; v = u + d; r = v + a", ["add_add_left", "add_add_left"]),
     ],
 )
-def test_what_is_shorter(code, shorter):
+def test_patterns_that_are_shortened(code, shorter):
     names = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide"}
     cells = {name: i for i, name in enumerate("abcd")}
     rows = []
@@ -107,7 +107,7 @@ def test_what_is_shorter(code, shorter):
 
 
 def loop(x):
-    """As long a loop as is made shorter, whose results are read in it and after it."""
+    """Compute a loop of the maximum length that the peephole pass handles, with results read inside and after it."""
     level, total, seen = x[0], x[1], []
     for k in range(60):
         error = 0.1 * k - level
@@ -120,7 +120,7 @@ def loop(x):
 
 @needs_machine
 @pytest.mark.parametrize("x", [[0.3, 1.0, 2.0, 0.1], [0.0, -0.0, 1e-308, 1.0], [np.inf, 1.0, 2.0, 0.5]])
-def test_a_loop_without_a_loop(x):
+def test_unrolled_loop_is_bitwise_equal(x):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         natively, by_numpy, explained = both(loop, np.array(x))
@@ -129,7 +129,7 @@ def test_a_loop_without_a_loop(x):
 
 
 @needs_machine
-def test_squares_of_changed_signs():
+def test_squares_of_negated_values():
     def squares(x):
         total, left = x[0], x[1]
         for _ in range(100):
@@ -143,6 +143,6 @@ def test_squares_of_changed_signs():
 
 
 @needs_machine
-def test_it_warns_of_what_numpy_warns_of():
+def test_warnings_match_numpy():
     with pytest.warns(RuntimeWarning, match="divide by zero"):
         both(loop, np.array([0.3, 1.0, 0.0, 0.1]))

@@ -1,4 +1,4 @@
-"""Small matrices in native code beside NumPy's calls: numbers, derivatives, errors, and where NumPy is asked."""
+"""Small matrices in native code against NumPy calls: values, derivatives, errors, and fallbacks to NumPy."""
 
 import numpy as np
 import pytest
@@ -61,7 +61,7 @@ def _flat(x):
     return [leaf for part in x for leaf in _flat(part)] if isinstance(x, (list, tuple)) else [x]
 
 
-def test_a_filter_of_several_dimensions_is_native():
+def test_multivariate_filter_is_native():
     ys = rng.normal(size=(40, 2))
 
     def f(p):
@@ -105,8 +105,8 @@ A = np.array([[2.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 1.0]])
         (ops.cholesky, A + 1e-9 * np.triu(A)),
     ],
 )
-def test_where_the_answer_is_in_doubt_it_is_numpys(f, bad):
-    """The error, or zero, or what is no number."""
+def test_doubtful_results_are_left_to_numpy(f, bad):
+    """The outcome is NumPy's error, zero or NaN."""
     compiled = jit(lambda a: [padding(a), f(a)])
     compiled(A)
     for given in (bad, A, bad):
@@ -131,7 +131,7 @@ def test_where_the_answer_is_in_doubt_it_is_numpys(f, bad):
         (lambda a: ops.solve_triangular(a, a[:, :2], lower=True), 24),
     ],
 )
-def test_larger_matrices_are_lapacks(f, most):
+def test_larger_matrices_use_lapack(f, most):
     for n in (most, most + 1):
         a = np.eye(n) + 0.1 * np.diag(np.ones(n - 1), 1) + 0.1 * np.diag(np.ones(n - 1), -1)
         got, wanted, explained = both(lambda a: [padding(a), f(a)], a)
@@ -144,13 +144,13 @@ LARGE = A[0, 0] * np.eye(12) + np.cos(np.arange(144.0)).reshape(12, 12)
 
 
 def of_one_factor(a, b):
-    """The solutions by one factor of LAPACK's, also of the transpose, with a right side of several columns."""
+    """Return solutions that share a LAPACK factor, for the transpose and several right-hand sides as well."""
     sign, log = ops.slogdet(a)
     found = [sign, log, ops.solve(a, b), ops.solve(a, b[:, 0]), ops.solve(ops.transpose(a), b), ops.inv(a), ops.det(a)]
     return [padding(b), *found, ops.inv(a[::-1]), ops.slogdet(a[::-1])[0]]
 
 
-def test_lapack_by_its_address():
+def test_lapack_called_by_address():
     b = rng.normal(size=(12, 3))
     got, wanted, explained = both(of_one_factor, LARGE, b)
     assert explained.native == explained.steps, str(explained)
@@ -158,8 +158,8 @@ def test_lapack_by_its_address():
         np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-13)
 
 
-def test_lapack_in_loops_and_in_doubt():
-    """A factor is taken anew in each pass; a singular matrix is NumPy's to judge; so is a warning beside."""
+def test_lapack_in_loops_and_fallbacks():
+    """Each iteration factors again; singular matrices and other warnings are left to NumPy."""
 
     def f(p):
         def step(total, x):
@@ -211,8 +211,8 @@ def test_products(shapes):
         np.testing.assert_allclose(x, y, rtol=1e-12)
 
 
-def test_products_of_matrices_as_they_lie():
-    """Transposes, parts and rows in reverse, in straight code and in a loop, and where NumPy repeats the run."""
+def test_products_of_strided_matrices():
+    """Covers transposes, slices and reversed rows, in straight-line code, in a loop, and in a run repeated by NumPy."""
 
     def f(x, y):
         found = [

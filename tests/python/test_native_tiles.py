@@ -1,4 +1,4 @@
-"""Steps on large arrays as one pass over tiles, beside NumPy's calls: numbers, shapes, warnings, threads."""
+"""Steps on large arrays fused into one pass over tiles, against NumPy calls: values, shapes, warnings, threads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ mpmath = pytest.importorskip("mpmath")
 
 needs_machine = pytest.mark.skipif(machine.machine() is None, reason="llvmlite is not installed")
 ON_X86 = platform.machine() in ("x86_64", "AMD64")
-"""Where the larger of 0.0 and -0.0 is the second one."""
+"""On x86 the maximum of 0.0 and -0.0 is the second operand."""
 
 rng = np.random.default_rng(0)
 
@@ -34,10 +34,10 @@ def groups(compiled) -> int:
 
 
 def compare(f, *arguments, rtol=1e-12, grad=True, least=1):
-    """A function compiled beside itself, with its gradient: shapes, dtypes and numbers; how many groups it has."""
+    """Compare a function with its compiled form, including gradients, shapes and dtypes; check the number of groups."""
     of_all = value_and_grad(f, argnums=tuple(range(len(arguments)))) if grad else f
     wanted, compiled = of_all(*arguments), jit(of_all)
-    for is_redone in (False, False, True):  # at last by NumPy's calls, as where there is something to warn of
+    for is_redone in (False, False, True):  # the last time by NumPy calls, as if there were a warning
         with pytest.MonkeyPatch.context() as patch:
             if is_redone:
                 patch.setattr(tile_run, "is_warned_of", lambda raised: True)
@@ -52,7 +52,7 @@ def compare(f, *arguments, rtol=1e-12, grad=True, least=1):
 
 
 def by_llvm(f, *arguments):
-    """A function whose groups are compiled by LLVM, and the number of groups that have functions of their own."""
+    """Return a function whose groups are compiled by LLVM, and the number of compiled groups."""
     made, real = [], tile_compiler.compiled
 
     def noted(*given):
@@ -69,7 +69,7 @@ def by_llvm(f, *arguments):
 
 
 def same_by_llvm(f, *arguments) -> int:
-    """The bits of a compiled function before and after LLVM; the number of groups that LLVM compiled."""
+    """Check that results before and after LLVM are bitwise equal; return the number of groups that LLVM compiled."""
     (after, count), before = by_llvm(f, *arguments), jit(f)
     with np.errstate(all="ignore"):
         for a, b in zip(items(after(*arguments)), items(before(*arguments)), strict=True):
@@ -81,7 +81,7 @@ def same_by_llvm(f, *arguments) -> int:
 
 @needs_machine
 @pytest.mark.parametrize("size", [513, 1024, 4096, 5000, 20_001])
-def test_a_chain_with_its_gradient_is_one_pass(size):
+def test_chain_with_its_gradient_is_one_pass(size):
     compiled = compare(chain, rng.normal(size=size))
     assert compiled.explain().splitlines()[-1].endswith(")") and "in 1 run" in compiled.explain()
     compare(chain, rng.normal(size=size).astype("float32"), rtol=3e-5)
@@ -115,8 +115,8 @@ def test_shapes(f, width):
 
 @needs_machine
 @pytest.mark.parametrize("number", [-1.0, 0.0, *range(2, 30)])
-def test_a_number_is_no_other_value_of_the_program(number):
-    """A number that is equal to the place of a value, or to another number, is not taken for it."""
+def test_equal_constants_are_not_merged_with_other_values(number):
+    """A constant equal to a slot number, or to another constant, must not be confused with it."""
     x, p = np.linspace(-1.5, 2, 5000), np.array([0.3, -0.7, 0.9])
     compare(lambda p: ops.sum((x - p[0] + p[1]) * ops.exp(p[2] * x) * number + x * p[1]), p)
     zeros = jit(lambda x: (ops.exp(x) * 0.0, ops.exp(x) * -0.0, ops.exp(x) * x))(x)
@@ -179,7 +179,7 @@ def test_products_of_repeated_rows_and_columns(name, shape):
 
 
 @needs_machine
-def test_a_product_that_both_passes_take_is_one_pass():
+def test_product_used_by_both_passes_is_one_pass():
     X, y = rng.normal(size=(2000, 10)), rng.normal(size=2000)
     compiled = compare(lambda b: ops.sum((ops.matmul(X, b) - y) ** 2), rng.normal(size=10), rtol=1e-10)
     assert groups(compiled) == 1 and "matmul" not in compiled.explain()
@@ -188,7 +188,7 @@ def test_a_product_that_both_passes_take_is_one_pass():
 
 
 @needs_machine
-def test_powers_of_whole_numbers_are_within_one_unit_of_numpys():
+def test_integer_powers_are_within_one_unit_of_numpy():
     x = np.concatenate(
         [rng.normal(size=3000) * 10.0 ** rng.integers(-30, 30, 3000), [0.0, -0.0, np.inf, -np.inf, np.nan]]
     )
@@ -202,7 +202,7 @@ def test_powers_of_whole_numbers_are_within_one_unit_of_numpys():
 
 @needs_machine
 @pytest.mark.parametrize("name", ["sin", "cos"])
-def test_waves_are_within_one_unit_of_numpys(name):
+def test_trigonometric_functions_are_within_one_unit_of_numpy(name):
     quarters = np.arange(1, 3000) * (np.pi / 2)
     hard = [0.0, -0.0, 5e-324, -5e-324, 1e-310, 1e-8, np.pi, 355.0, 999_999.5, -1e6]
     x = np.concatenate([hard, quarters, np.nextafter(quarters, 0), rng.uniform(-1e6, 1e6, 3000), rng.normal(size=3000)])
@@ -215,7 +215,7 @@ def test_waves_are_within_one_unit_of_numpys(name):
         exact = [getattr(mpmath, name)(mpmath.mpf(v)) for v in x[:: len(x) // 500].tolist()]
         error = [abs(mpmath.mpf(v) - e) for v, e in zip(got[:: len(x) // 500].tolist(), exact)]
     assert (np.array(error, float) <= 0.75 * np.spacing(np.abs(wanted[:: len(x) // 500]))).all()
-    assert not np.array_equal(got, wanted)  # by the loop here, then
+    assert not np.array_equal(got, wanted)  # so it was the tile loop's result
     x[5:8] = np.nan, np.inf, 1e22
     with np.errstate(invalid="ignore"):
         np.testing.assert_allclose(ours(x), getattr(np, name)(x), rtol=3e-16)
@@ -234,11 +234,11 @@ BEYOND = [np.inf, -np.inf, np.nan, -np.nan]
 
 @needs_machine
 @pytest.mark.parametrize("name", tile_functions.FUNCTIONS)
-def test_functions_are_within_a_unit_and_their_exceptions_numpys(name, monkeypatch):
+def test_functions_are_within_a_unit_with_numpy_exceptions(name, monkeypatch):
     x = np.concatenate([*(rng.uniform(*ends, 1000) for ends in RANGES[name]), EDGES, BEYOND])
     f, of_numpy = getattr(ops, name), getattr(np, name)
     ours, (compiled, count) = jit(lambda x: -f(x)), by_llvm(lambda x: -f(x), x)
-    monkeypatch.setattr(tile_run, "is_warned_of", lambda raised: False)  # which would have NumPy do it
+    monkeypatch.setattr(tile_run, "is_warned_of", lambda raised: False)  # a warning would repeat the run by NumPy
     with np.errstate(all="ignore"):
         got, wanted = -ours(x), of_numpy(x)
         np.testing.assert_array_equal(got, -compiled(x))
@@ -264,7 +264,7 @@ def test_functions_are_within_a_unit_and_their_exceptions_numpys(name, monkeypat
 
 
 @needs_machine
-def test_functions_of_masked_rows_are_not_done_again(monkeypatch):
+def test_functions_of_masked_rows_are_not_repeated(monkeypatch):
     x = rng.normal(size=(200, 33))
     x[:, 3], x[:, 5], x[7, 6] = -1e9, -np.inf, np.nan
     compiled = jit(lambda x: (ops.softmax(x, axis=-1), ops.tanh(x), ops.expm1(x)))
@@ -277,18 +277,18 @@ def test_functions_of_masked_rows_are_not_done_again(monkeypatch):
 
 
 @needs_machine
-def test_sums_are_as_good_as_numpys():
+def test_sums_are_as_accurate_as_numpy():
     x = rng.normal(size=300_000) * 10.0 ** rng.integers(-6, 6, 300_000)
     exact = math.fsum((x * 3.0).tolist())
-    for n in (600, 1000, 1024):  # to the bit, as they are one tile
+    for n in (600, 1000, 1024):  # bitwise equal within one tile
         assert jit(lambda x: ops.sum(x * 3.0))(x[:n]) == np.sum(x[:n] * 3.0)
     compiled = jit(lambda x: ops.sum(x * 3.0))
-    chance = np.finfo(float).eps / 16 * np.abs(x * 3.0).sum()  # as NumPy's may happen to be exact
+    chance = np.finfo(float).eps / 16 * np.abs(x * 3.0).sum()  # NumPy's sum may happen to be exact
     assert abs(compiled(x) - exact) <= 4 * abs(np.sum(x * 3.0) - exact) + chance
     assert groups(compiled) == 1
 
 
-def test_warnings_are_numpys():
+def test_warnings_match_numpy():
     def f(x):
         return ops.log(x) * 2.0 + 1.0 / x, ops.exp(x * 1e4) * ops.cos(x)
 
@@ -312,7 +312,7 @@ def test_warnings_are_numpys():
 
 
 @needs_machine
-def test_threads_give_the_same_bits_and_a_fork_has_its_own(monkeypatch):
+def test_threads_give_the_same_bits_and_forks_restart_them(monkeypatch):
     monkeypatch.setattr(tile_run, "PARALLEL", 1)
     monkeypatch.setattr(tile_run._Pace, "shares", lambda self: True)
     x = rng.normal(size=20_077)
@@ -328,7 +328,7 @@ def test_threads_give_the_same_bits_and_a_fork_has_its_own(monkeypatch):
             np.testing.assert_array_equal(a, b)
     if hasattr(os, "fork"):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a fork beside threads
+            warnings.simplefilter("ignore")  # about a fork with threads
             child = os.fork()
         if not child:
             os._exit(0 if compiled(x)[0] == results[0][0] else 1)
@@ -337,7 +337,7 @@ def test_threads_give_the_same_bits_and_a_fork_has_its_own(monkeypatch):
 
 @needs_machine
 @pytest.mark.parametrize("width", [3, 10, 33])
-def test_short_rows_have_the_same_bits_by_llvm_and_numpys_digits(width):
+def test_short_rows_match_numpy_and_are_bitwise_equal_by_llvm(width):
     def f(x, scale):
         z = (x - ops.mean(x, axis=-1, keepdims=True)) * scale
         return ops.sum(
@@ -352,7 +352,7 @@ def test_short_rows_have_the_same_bits_by_llvm_and_numpys_digits(width):
 
 
 @needs_machine
-def test_a_vector_that_is_a_transpose():
+def test_transposed_vector():
     def f(row, matrix):
         return ops.sum(ops.matmul(matrix, ops.transpose(row)))
 
@@ -363,7 +363,7 @@ ELEMENTWISE = [name for name, entry in list(registry.items()) if entry.facts.ele
 
 
 def ops_of_tiles() -> list[str]:
-    """Elementwise ops of which tiles compute arrays of thousands of elements."""
+    """Return the elementwise ops that tiles compute on arrays of thousands of elements."""
     return [name for name in ELEMENTWISE if _tiled(name)]
 
 
@@ -385,7 +385,7 @@ def _tiled(name: str) -> bool:
 
 
 def tile_of(name: str) -> tuple:
-    """An elementwise op of arrays of thousands of elements, compiled and not."""
+    """Return an elementwise op's results on arrays of thousands of elements, compiled and uncompiled."""
     entry = registry[name]
     xs = [np.linspace(0.1, 1.9, 6000) ** (i + 1) for i in range(len(entry.tensors))]
 
@@ -409,7 +409,7 @@ def test_elementwise_ops_in_tiles(name):
     np.testing.assert_allclose(*results, rtol=1e-13, atol=1e-13)
 
 
-def test_tiles_are_shared_where_that_is_quicker_also_later(monkeypatch):
+def test_tiles_are_shared_among_threads_if_that_is_faster(monkeypatch):
     now = 0.0
     monkeypatch.setattr(tile_run.time, "perf_counter", lambda: now)
     costs, chosen = {"alone": 2.0, "shared": 1.0}, []
@@ -424,7 +424,7 @@ def test_tiles_are_shared_where_that_is_quicker_also_later(monkeypatch):
     for count in range(1, 101):
         assert pace.timed(lambda _: take("shared"), lambda: take("alone"), None) == count
     assert chosen[8:].count("shared") > 80 and "alone" in chosen[8:]
-    costs["shared"] = 50.0  # as beside other processes
+    costs["shared"] = 50.0  # as if other processes were running
     for _ in range(100):
         pace.timed(lambda _: take("shared"), lambda: take("alone"), None)
     assert chosen[-60:].count("alone") > 55
@@ -435,7 +435,7 @@ def test_tiles_are_shared_where_that_is_quicker_also_later(monkeypatch):
 
 
 @needs_machine
-def test_threads_are_as_many_as_openmp_is_told(monkeypatch):
+def test_number_of_threads_follows_openmp_settings(monkeypatch):
     for named, count in (("1", 1), ("3,2", 3)):
         monkeypatch.setenv("OMP_NUM_THREADS", named)
         assert tile_run.threads.__wrapped__() == count
@@ -444,7 +444,7 @@ def test_threads_are_as_many_as_openmp_is_told(monkeypatch):
 
 
 @needs_machine
-def test_calls_at_once_and_results_are_the_callers():
+def test_concurrent_calls_and_results_owned_by_the_caller():
     from concurrent.futures import ThreadPoolExecutor
 
     compiled = jit(value_and_grad(chain))
@@ -458,7 +458,7 @@ def test_calls_at_once_and_results_are_the_callers():
     np.testing.assert_array_equal(compiled(xs[0])[1], wanted[0])
 
 
-def test_numpys_objects_are_laid_out_as_they_are_read():
+def test_numpy_object_layouts_are_as_assumed():
     assert tile_run.are_known()
     assert tile_run.loop(np.exp, np.dtype("int64"), np.dtype("int64")) is None
 
@@ -506,8 +506,8 @@ def test_operations_by_llvm_at_hard_points():
 
 @needs_machine
 @pytest.mark.parametrize("size", [1, 7, 513, 519, 1000, 1023, 1025, 3000])
-def test_sums_by_llvm_have_the_order_of_numpys(size):
-    # One tile, or one and a part: NumPy halves 1,000 and 1,023 to blocks of other sizes than it does 1,024.
+def test_sums_by_llvm_have_numpy_summation_order(size):
+    # One tile, or more than one: NumPy halves 1,000 and 1,023 elements into other block sizes than 1,024.
     for x in (rng.normal(size=size) * 10.0 ** rng.integers(-6, 6, size), np.full(size, -0.0)):
         compiled, count = by_llvm(lambda x: (ops.sum(x * 3.0), ops.max(x * 2.0), ops.min(-x), ops.tanh(x)), x)
         assert count == (size > 512)
@@ -540,7 +540,7 @@ def test_rows_by_llvm(width):
 
 @needs_machine
 @pytest.mark.parametrize("width", range(513, 521))
-def test_all_remainders_of_a_row_by_llvm(width):
+def test_every_row_remainder_by_llvm(width):
     x = rng.normal(size=(15, width))
 
     def f(x):
@@ -571,7 +571,7 @@ COMPLEX = {
 @pytest.mark.parametrize("size", [256, 4096, 4098, 6000])
 @pytest.mark.parametrize("dtype", ["complex64", "complex128", "float32", "float64"])
 @pytest.mark.parametrize("name", COMPLEX)
-def test_parts_of_complex_arrays_are_no_views_of_their_bytes(name, dtype, size):
+def test_parts_of_complex_arrays_are_not_views_of_their_bytes(name, dtype, size):
     f, z = COMPLEX[name], (rng.normal(size=size) + 1j * rng.normal(size=size))
     z = z.astype(dtype) if dtype.startswith("complex") else np.real(z).astype(dtype)
     for x in (z, z.reshape(-1, 2)):
@@ -582,8 +582,8 @@ def test_parts_of_complex_arrays_are_no_views_of_their_bytes(name, dtype, size):
 
 
 @needs_machine
-def test_gradients_by_llvm_are_finite_differences():
-    rng = np.random.default_rng(3)  # its own, as a difference across one of the kinks is none
+def test_gradients_by_llvm_match_finite_differences():
+    rng = np.random.default_rng(3)  # a fixed seed, as a difference across a kink is meaningless
     x = rng.normal(size=(71, 67))
     x[:, 0] = 0.0
 
@@ -598,7 +598,7 @@ def test_gradients_by_llvm_are_finite_differences():
 
 
 @needs_machine
-def test_warnings_by_llvm_are_numpys_and_nan_is_none(monkeypatch):
+def test_warnings_by_llvm_match_numpy(monkeypatch):
     def f(x):
         return 1.0 / x + ops.relu(x) * ops.where(x > 1.0, x, 2.0), ops.sqrt(x) * 2.0
 
@@ -619,7 +619,7 @@ def test_warnings_by_llvm_are_numpys_and_nan_is_none(monkeypatch):
 
 
 @needs_machine
-def test_a_group_is_compiled_once_it_has_run_for_long(monkeypatch):
+def test_group_is_compiled_after_running_long_enough(monkeypatch):
     x, plans, calls = rng.normal(size=2000), [], 0
     monkeypatch.setattr(tile_run, "WORTH", 100_000)
     monkeypatch.setattr(tile_compiler, "compiled", lambda plan, *_: plans.append(plan) or plan)
@@ -632,7 +632,7 @@ def test_a_group_is_compiled_once_it_has_run_for_long(monkeypatch):
 
 
 @needs_machine
-def test_numbers_for_each_row_of_a_square_matrix_that_are_taken_as_a_row():
+def test_row_statistics_of_a_square_matrix_used_as_a_row():
     a, x = rng.normal(size=(100, 100)), rng.normal(size=100)
     column = rng.normal(size=(100, 1))
     by_rows = [

@@ -1,4 +1,4 @@
-"""Operators between a variable and what is none: each operand's class has its turn, or the error says what to do."""
+"""Operators between a variable and another type: the other class gets its turn, or the error says what to do."""
 
 import operator
 from decimal import Decimal
@@ -18,7 +18,7 @@ COMPARISONS = "eq ne lt le gt ge".split()
 
 
 def _class(**attributes):
-    """A class with all operators, which say on which side it stood."""
+    """Return a class whose operators report the side they were called on."""
 
     def method(side):
         return lambda self, other: (side, other)
@@ -57,7 +57,7 @@ def _operator(name):
 
 @pytest.mark.parametrize("name", ARITHMETIC + COMPARISONS)
 @pytest.mark.parametrize("kind", OWN)
-def test_a_class_with_operators_has_its_turn(kind, name):
+def test_classes_with_operators_get_their_turn(kind, name):
     v, other = _variable(), OWN[kind]
     if name in COMPARISONS:
         expected = ("compared", "compared")
@@ -69,20 +69,20 @@ def test_a_class_with_operators_has_its_turn(kind, name):
 
 @pytest.mark.parametrize("name", FLOATS)
 @pytest.mark.parametrize("kind", REFUSED)
-def test_what_is_no_number_is_refused_or_is_not_equal(kind, name):
+def test_non_numbers_are_refused_or_unequal(kind, name):
     v, other = _variable(), REFUSED[kind]
     for x, y in ((v, other), (other, v)):
         if name in ("eq", "ne") and kind in ("None", "text", "object", "dict"):
             assert _operator(name)(x, y) is (name == "ne")
         elif (kind, name) == ("text", "mod") and x is other:
-            assert operator.mod(x, y) == "a"  # Python's own formatting
+            assert operator.mod(x, y) == "a"  # Python's string formatting
         else:
-            errors = GradopsError if name != "pow" or x is v else Exception  # whose powers are of matrices
+            errors = GradopsError if name != "pow" or x is v else Exception  # matrices define powers differently
             with pytest.raises(errors):
                 _operator(name)(x, y)
 
 
-def test_fractions_say_what_to_write():
+def test_fractions_raise_with_a_hint():
     with pytest.raises(GradopsError, match="float"):
         _variable() * Fraction(1, 2)
     with pytest.raises(GradopsError, match="float"):
@@ -100,7 +100,7 @@ def test_series_keep_the_gradient():
 
 
 class Named(NDArrayOperatorsMixin):
-    """An array with the name of its unit, as xarray's and pint's: NumPy leaves its ufuncs to it."""
+    """An array with a unit, as in xarray and pint: NumPy leaves its ufuncs to it."""
 
     def __init__(self, data):
         self.data = data
@@ -114,7 +114,7 @@ class Named(NDArrayOperatorsMixin):
 
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("name", FLOATS[:5])
-def test_classes_that_hold_arrays_hold_variables(name, compiled):
+def test_classes_that_hold_arrays_can_hold_variables(name, compiled):
     given, of_ufunc = np.array([3.0, 4.0]), getattr(np, {"sub": "subtract", "mul": "multiply"}.get(name, "add"))
     calls = {
         "left": lambda x: _operator(name)(x, Named(given)),
@@ -136,7 +136,7 @@ def test_classes_that_hold_arrays_hold_variables(name, compiled):
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_questions_that_are_no_comparison_of_numbers(compiled):
+def test_comparisons_with_non_numbers(compiled):
     def f(x):
         found = (x == None, x != None, x == "a", x in [None, "a"], None in (x,))  # noqa: E711
         assert found == (False, True, False, False, False)

@@ -1,4 +1,4 @@
-"""Derivatives inside derivatives whose gradient functions read what the outer one is for, and rules that write."""
+"""Nested derivatives whose gradient functions read what the outer one differentiates by, and rules that write."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VARIABLES = ["variable of numpy", "variable of tensorflow", "variable of jax"]
 
 
 def make(value, where: str):
-    """A tensor of a library, or a variable over one."""
+    """Return a tensor of a library, or a variable over one."""
     library = where.removeprefix("variable of ").removeprefix("constant of ")
     pytest.importorskip(library)
     x = tensors(np.asarray(value, float), library)
@@ -26,7 +26,7 @@ def make(value, where: str):
 
 
 def beside(where: str) -> str:
-    """The arguments of an inner derivative: variables on the tape, also without a gradient of their own."""
+    """Return where an inner derivative's arguments live: on the tape they are variables, possibly constant ones."""
     return where if where in LIBRARIES else where.replace("variable", "constant")
 
 
@@ -35,7 +35,7 @@ def number(x) -> float:
     return float(x.detach() if hasattr(x, "detach") else x)
 
 
-# Rules whose only way to y is what they read. Each is a function whose derivative is cos(y) x.
+# Rules that depend on y only through what they read. Each is a function whose derivative is cos(y) x.
 
 
 def closed_over(y):
@@ -93,7 +93,7 @@ def of_a_function(y):
 
 
 def _as(like, y):
-    """``y`` as what a function of a library's arrays computes with: variables over them."""
+    """Return ``y`` in the form used by a function of a library's arrays: variables over them."""
     return Variable(y) if isinstance(like, Variable) and not isinstance(y, Variable) else y
 
 
@@ -135,7 +135,7 @@ DERIVATIVES = {
 @pytest.mark.parametrize("where", LIBRARIES + VARIABLES)
 @pytest.mark.parametrize("derivative", DERIVATIVES)
 @pytest.mark.parametrize("rule", RULES)
-def test_outer_derivative_of_what_a_rule_reads(where, derivative, rule):
+def test_outer_derivative_with_respect_to_values_that_a_rule_reads(where, derivative, rule):
     if (where, derivative, rule) == ("torch", "jacobian, forward", "of_a_function"):
         pytest.skip("PyTorch asks a Function for a `jvp` of its own in forward mode")
     x = make(4.0, beside(where))
@@ -151,7 +151,7 @@ def test_outer_derivative_of_what_a_rule_reads(where, derivative, rule):
 
 @pytest.mark.parametrize("where", ["torch", *VARIABLES])
 @pytest.mark.parametrize("rule", RULES)
-def test_derivative_is_connected_to_a_leaf_that_its_rule_reads(where, rule):
+def test_derivative_is_connected_to_leaves_that_its_rule_reads(where, rule):
     y = make(3.0, where)
     if where == "torch":
         y.requires_grad_()
@@ -162,7 +162,7 @@ def test_derivative_is_connected_to_a_leaf_that_its_rule_reads(where, rule):
 
 
 @pytest.mark.parametrize("where", ["numpy", "torch", *VARIABLES])
-def test_derivative_by_a_hook_that_reads(where):
+def test_derivative_through_a_hook_that_reads_an_outer_value(where):
     def f(y):
         def h(x):
             z = 2 * x
@@ -184,8 +184,8 @@ def test_compiled(where, rule):
 
 
 @pytest.mark.parametrize("where", ["numpy", "torch"])
-def test_rules_that_read_nothing_from_outside_give_plain_results(where):
-    """No pass is recorded: neither where a rule reads what it made of its inputs, nor where it reads a constant."""
+def test_rules_without_outer_reads_give_plain_results(where):
+    """No pass is recorded if a rule reads constants or only what it computed from its inputs."""
     x = make(4.0, where)
 
     def exponential(x):
@@ -206,7 +206,7 @@ def test_rules_that_read_nothing_from_outside_give_plain_results(where):
 
 
 @pytest.mark.parametrize("where", ["numpy", "torch"])
-def test_rule_runs_once_where_it_reads_nothing_from_outside(where):
+def test_rule_without_outer_reads_runs_once(where):
     calls = []
     h = gradops.custom_gradient(lambda x: (2 * x, lambda u: calls.append(1) or u))
     gradops.grad(h)(make(4.0, where))
@@ -252,7 +252,7 @@ WRITING = {"custom_gradient": clip, "Function": Clip.apply, "hook": hooked}
 
 @pytest.mark.parametrize("where", ["numpy", "torch", "variable of numpy"])
 @pytest.mark.parametrize("how", WRITING)
-def test_rule_that_writes_changes_no_other_gradient(where, how):
+def test_rule_that_writes_to_its_upstream_changes_no_other_gradient(where, how):
     if (where, how) == ("torch", "hook"):
         pytest.skip("hooks of torch tensors are PyTorch's: they may not write to their argument")
     h, w = WRITING[how], make(W, beside(where))
@@ -264,7 +264,7 @@ def test_rule_that_writes_changes_no_other_gradient(where, how):
 
 @pytest.mark.parametrize("where", ["numpy", "torch"])
 @pytest.mark.parametrize("how", WRITING)
-def test_rule_that_writes_leaves_what_it_was_given(where, how):
+def test_rule_that_writes_to_its_upstream_leaves_the_seed_unchanged(where, how):
     if (where, how) == ("torch", "hook"):
         pytest.skip("hooks of torch tensors are PyTorch's: they may not write to their argument")
     h, v = WRITING[how], make(W, where)
@@ -277,12 +277,12 @@ def test_rule_that_writes_leaves_what_it_was_given(where, how):
     np.testing.assert_array_equal(ops.convert_to_numpy(v), W)
 
 
-def test_rule_that_writes_compiled():
+def test_rule_that_writes_to_its_upstream_compiled():
     f = gradops.jit(gradops.grad(lambda z: ops.sum((clip(z) + z) * W)))
     np.testing.assert_array_equal(f(np.ones(3)), [0.1, 0.2, 6])
 
 
-def test_rule_that_writes_in_a_recorded_pass():
+def test_rule_that_writes_to_its_upstream_in_a_recorded_pass():
     def scaled(s):
         return ops.sum(gradops.grad(lambda z: ops.sum((clip(z) * s + z) * W))(np.ones(3)))
 
@@ -306,7 +306,7 @@ INNER = ["grad", "value_and_grad", "vjp", "jvp", "jacobian", "jacobian, forward"
 
 
 def random_chain(seed: int, where: str):
-    """A chain of custom gradients of ``(y, z)``, and NumPy's formula for its derivative at ``x``."""
+    """Return a chain of custom gradients of ``(y, z)``, and NumPy's formula for its derivative at ``x``."""
     rng = np.random.default_rng(seed)
     parts = [(int(rng.integers(len(VALUES))), int(rng.integers(len(WEIGHTS)))) for _ in range(rng.integers(1, 4))]
     forms = rng.integers(0, 5, len(parts))
@@ -362,14 +362,14 @@ def check_random_chain(seed: int, where: str) -> None:
 
 
 @pytest.mark.parametrize("where", LIBRARIES + VARIABLES)
-def test_random_rules_that_read(where):
+def test_random_rules_that_read_outer_values(where):
     for seed in range(12):
         check_random_chain(seed, where)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("where", LIBRARIES + VARIABLES)
-def test_random_rules_that_read_long(where):
+def test_many_random_rules_that_read_outer_values(where):
     for seed in seeds(400):
         check_random_chain(seed, where)
 

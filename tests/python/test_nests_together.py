@@ -1,6 +1,6 @@
-"""Random nests at once, in threads and in overlapping tasks, have the bits that they have alone.
+"""Random nests run concurrently, in threads and overlapping tasks, bitwise equal to running alone.
 
-What scopes change, modes, the chosen backend, JAX's precision, belongs to the thread and the task.
+State that scopes change (modes, the default backend, JAX's precision) must belong to the thread and the task.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ AT_ONCE = 4
 
 
 def outcome(way: str, seed: int):
-    """The bits of the loss and both derivatives of a nest, or the error that it ends with."""
+    """Return the bits of a nest's loss and both derivatives, or the error it ends with."""
     derivatives, features = WAYS[way]
     return _bits(lambda: derivatives(nests.nest(seed, features=features)))
 
@@ -38,7 +38,7 @@ def _bits(derivatives) -> tuple | str:
 
 
 def _said(error: Exception) -> str:
-    """An error's words; that a value is stale, PyTorch says, or a checkpoint of its neighbour's."""
+    """Return an error's text; PyTorch's messages about stale values, of its own or of a checkpoint, count as equal."""
     return "stale" if any(word in str(error) for word in STALE) else f"{type(error).__name__}: {error}"
 
 
@@ -53,7 +53,7 @@ def often_switched():
 
 
 def check_threads(jobs: list[tuple[str, int]]) -> None:
-    """Each thread runs all jobs, and starts with others than its neighbours."""
+    """Run all jobs in each thread, each thread starting at another job."""
     alone = {job: outcome(*job) for job in jobs}
     start = threading.Barrier(AT_ONCE)
     found: list[dict] = [{} for _ in range(AT_ONCE)]
@@ -79,7 +79,7 @@ def check_threads(jobs: list[tuple[str, int]]) -> None:
 
 
 async def overlapping(statements: list, registers: list, decorated: bool) -> None:
-    """:func:`nests.run`, giving way to other tasks after each statement, inside of scopes too."""
+    """Run like :func:`nests.run`, but yield to other tasks after each statement, inside scopes as well."""
     for statement in statements:
         kind, *rest = statement
         if kind not in ("scope", "error"):
@@ -94,7 +94,7 @@ async def overlapping(statements: list, registers: list, decorated: bool) -> Non
 
         scope = nests.SCOPES[rest[0]]()
         with contextlib.suppress(nests.Left):
-            if decorated:  # then it holds while this runs, not while it waits
+            if decorated:  # the scope then applies only while the body runs, not while it waits
                 await scope(body)()
             else:
                 with scope:
@@ -102,7 +102,7 @@ async def overlapping(statements: list, registers: list, decorated: bool) -> Non
 
 
 def of_task(way: str, seed: int, decorated: bool):
-    """A coroutine function to a nest's bits."""
+    """Return a coroutine function that computes a nest's bits."""
     program = nests.nest(seed, features=WAYS[way][1])
 
     async def bits():
@@ -119,7 +119,7 @@ def of_task(way: str, seed: int, decorated: bool):
 
 
 def check_tasks(jobs: list[tuple[str, int]]) -> None:
-    """Also where PyTorch's mode, which is the thread's, is another task's: there scopes are held by decorators only."""
+    """Check tasks. PyTorch's mode belongs to the thread, so with PyTorch scopes are used as decorators only."""
     coroutines = [of_task(*job, decorated) for job in jobs for decorated in HELD[job[0] == "torch"]]
 
     async def together():
@@ -157,14 +157,14 @@ def test_tasks(way):
 
 
 def test_tasks_on_several_backends():
-    """But PyTorch, whose mode is the thread's: what others' scopes make of it, `docs/differences.md` says."""
+    """PyTorch is left out, since its mode belongs to the thread: `docs/differences.md` describes the effects."""
     ways = [way for way in IN_TASKS if way != "torch"]
     check_tasks([(way, seed) for seed in range(4) for way in ways])
 
 
 @pytest.mark.long
 def test_many_in_threads():
-    """All backends at once."""
+    """Runs all backends at once."""
     quick = [(way, seed) for seed in seeds(60) for way in QUICK]
     slow = [(way, seed) for seed in seeds(10) for way in WAYS if way not in QUICK]
     check_threads(quick + slow)

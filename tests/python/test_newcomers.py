@@ -1,4 +1,4 @@
-"""The first code of newcomers, in tasks typed from the pages alone, and what the error tells them to write."""
+"""Mistakes of newcomers who follow the pages, and the correction that each error message suggests."""
 
 import types
 
@@ -75,19 +75,19 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_the_error_says_what_to_write(name):
+def test_error_says_what_to_write(name):
     call, kind, says = WRITTEN[name]
     with pytest.raises(kind, match=says):
         call()
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_an_equation_without_solution_says_so(backend):
+def test_equation_without_solution_raises(backend):
     with pytest.raises(errors.GradientError, match="derivative of `f` by the unknowns is singular.*\n.*no solution"):
         functional.root(lambda z: z**2 + 1, tensors(ONE, backend))
 
 
-def test_what_a_fit_has_in_statsmodels_names():
+def test_fit_attributes_have_statsmodels_names():
     rng = np.random.default_rng(1)
     y = rng.normal(3, 2, 50)
     found = inference.fit(lambda p, y: -ops.sum(stats.norm.logpdf(y, p["m"], p["s"])), START, y)

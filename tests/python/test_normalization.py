@@ -1,4 +1,4 @@
-"""Normalisation where there is nothing to divide by, in half precision, and with bad input."""
+"""Normalisation of zero vectors, in half precision, and with bad input."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def test_zero_vectors_have_a_finite_gradient(order):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_half_precision_is_computed_in_single(backend):
+def test_half_precision_is_computed_in_single_precision(backend):
     """60000**2 overflows float16."""
     x = tensors(np.array([[60000.0, 0, 0, 0]], "float16"), backend)
     y = ops.rms_normalization(x)
@@ -52,7 +52,9 @@ def test_bad_input(backend):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_higher_derivatives_of_layer_normalization(backend):
-    """The sum is ``-t / sqrt(1 + t**2)``; PyTorch's own kernel takes the mean and the deviation for constants."""
+    """The sum is ``-t / sqrt(1 + t**2)``; PyTorch's kernel treats mean and deviation as constants in higher
+    derivatives.
+    """
 
     def f(t):
         gamma, beta = (tensors(np.array(row), backend) for row in ([1.0, 2.0], [0.0, 0.0]))
@@ -73,7 +75,7 @@ def test_higher_derivatives_of_layer_normalization(backend):
     np.testing.assert_allclose(numpy(tangent(tangent(tangent(f)))(at)), third, rtol=1e-10)
 
 
-def test_a_scale_computed_from_the_argument_of_layer_normalization():
+def test_layer_normalization_with_a_scale_computed_from_its_input():
     torch = pytest.importorskip("torch")
     x = torch.tensor([[0.3, -0.5, 1.2], [1.0, 0.2, 0.1]], dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda x: ops.layer_normalization(x, gamma=x[0], beta=x[1] ** 2), x)

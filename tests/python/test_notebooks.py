@@ -1,4 +1,4 @@
-"""Notebooks' pictures of variables, compiled functions, graphs and profiles: HTML that can be pasted anywhere."""
+"""Notebook representations of variables, compiled functions, graphs and profiles: self-contained HTML."""
 
 import re
 import sys
@@ -18,14 +18,14 @@ PICTURE = {"svg", "title", "defs", "marker", "path", "rect", "text"}
 
 
 class Page(HTMLParser):
-    """The text of HTML; raises where a tag is unknown, not closed, or takes something from elsewhere."""
+    """The text of HTML; raises for unknown or unclosed tags and for external resources."""
 
     def __init__(self, source: str):
         super().__init__()
         self.open: list[str] = []
         self.texts: list[str] = []
         self.tags: list[str] = []
-        source.encode()  # halves of characters cannot be sent
+        source.encode()  # lone surrogates cannot be encoded
         assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f]", source)
         self.feed(source)
         self.close()
@@ -64,7 +64,7 @@ def page_of(x) -> Page:
 
 
 @pytest.mark.parametrize("backend", ["numpy", "tensorflow", "jax"])
-def test_a_variable_shows_values_gradient_and_graph(backend):
+def test_variable_shows_values_gradient_and_graph(backend):
     x = Variable(convert(backend, [[1.5, 2.0], [3.0, 4.25]]), requires_grad=True)
     y = (x * x).sum()
     y.backward(retain_graph=True)
@@ -75,7 +75,7 @@ def test_a_variable_shows_values_gradient_and_graph(backend):
     assert "detail" not in "".join(page_of(x.detach()).tags)
 
 
-def test_a_large_variable_is_summarised():
+def test_large_variable_is_summarised():
     text = page_of(Variable(np.arange(10**6, dtype="float64").reshape(1000, 1000))).text
     assert "9.99999e+05" in text and "..." in text and len(text) < 3000
     assert "5.00500e+05" not in text
@@ -85,7 +85,7 @@ def test_a_large_variable_is_summarised():
     assert len(long) < 3000 and "[... 998001 characters ...]" in long and long.rstrip().endswith("z")
 
 
-def test_a_deep_graph_is_not_drawn_unasked():
+def test_deep_graph_is_not_drawn_by_default():
     y = Variable(1.0, requires_grad=True)
     for _ in range(100):
         y = y * 1.5
@@ -93,7 +93,7 @@ def test_a_deep_graph_is_not_drawn_unasked():
     assert "more than 60" in page.text and "svg" not in page.tags
 
 
-def test_markup_in_texts_and_roles_is_text():
+def test_markup_in_texts_and_roles_is_escaped():
     text = Variable(NASTY, role=NASTY, requires_grad=True)
     answer = text + NASTY
     answer.backward(NASTY)
@@ -104,7 +104,7 @@ def test_markup_in_texts_and_roles_is_text():
 
 
 @pytest.mark.parametrize("library", ["variable", "torch"])
-def test_a_graph_is_a_picture(library):
+def test_graph_is_drawn_as_a_picture(library):
     x = Variable([1.0, 2.0], requires_grad=True, role=NASTY)
     if library == "torch":
         x = pytest.importorskip("torch").tensor([1.0, 2.0], requires_grad=True)
@@ -115,13 +115,13 @@ def test_a_graph_is_a_picture(library):
     assert repr(picture) == "<gradops graph, 3 boxes>"
 
 
-def test_pictures_on_one_page_have_ids_of_their_own():
+def test_pictures_on_one_page_have_unique_ids():
     x = Variable([1.0, 2.0], requires_grad=True)
     first, second = (re.findall(r'id="([\w-]+)"', autodiff.draw(y)._repr_svg_()) for y in (x + 1, x * 2 * x))
     assert len(first) == len(second) == 1 and first != second
 
 
-def test_a_compiled_function_shows_its_programs():
+def test_compiled_function_shows_its_programs():
     @jit
     def area(width, height=2.0):
         return ops.sum(width * width) * height
@@ -139,13 +139,13 @@ def test_a_compiled_function_shows_its_programs():
 
 
 @pytest.mark.parametrize("backend", ["torch", "tensorflow", "jax"])
-def test_a_function_that_a_library_compiled_says_by_whom(backend):
+def test_compiled_function_names_its_compiler(backend):
     square = jit(lambda x: x * x)
     square(convert(backend, [2.0]))
     assert f"compiled by {backend}" in page_of(square).text
 
 
-def test_a_profile_shows_its_table():
+def test_profile_shows_its_table():
     x = Variable([1.0, 2.0], requires_grad=True)
     with profiler.profile(with_torch=False) as profile:
         with profiler.record_function(NASTY[:-1]):
@@ -178,7 +178,7 @@ def of_inference(name: str) -> dict:
 
 
 @pytest.mark.parametrize("kind", ["fit", "model", "draws", "posterior", "likelihood"])
-def test_fits_and_their_like_show_tables(kind):
+def test_inference_results_show_tables(kind):
     name = NASTY[:40].replace("[", "(")
     shown = of_inference(name)[kind]
     page = page_of(shown)
@@ -190,10 +190,10 @@ def test_fits_and_their_like_show_tables(kind):
         assert page.tags.count("tr") == 31 and "[... 10 more]" in page.text
 
 
-# Objectives, sparse Hessians, texts and what improves them.
+# Objectives, sparse Hessians, texts and text optimizers.
 
 
-def test_an_objective_shows_its_shards():
+def test_objective_shows_its_shards():
     shards = [{"x": np.ones((i, 2)), "name": NASTY[:30]} for i in range(1, 41)]
     total = functional.objective(lambda b, shard: ops.sum(shard["x"] @ b), shards)
     page = page_of(total)
@@ -204,7 +204,7 @@ def test_an_objective_shows_its_shards():
 
 
 @pytest.mark.parametrize("size", [1, 5, 300])
-def test_a_sparse_hessian_shows_where_it_has_elements(size):
+def test_sparse_hessian_shows_its_pattern(size):
     h = functional.SparseHessian(lambda x: ops.sum(ops.cosh(x[1:] - x[:-1])) + ops.sum(x**2), np.zeros(size))
     page = page_of(h)
     assert f"{size} x {size}, {h.pattern.nnz} elements" in page.text and repr(h).endswith(f"{h.count} colours>")
@@ -216,7 +216,7 @@ def test_a_sparse_hessian_shows_where_it_has_elements(size):
         assert {(i, i) for i in range(64)} <= drawn and all(abs(i - j) < 2 and max(i, j) < 64 for i, j in drawn)
 
 
-def test_texts_feedback_and_what_improves_them_are_tables():
+def test_texts_feedback_and_text_optimizers_show_tables():
     prompt = Parameter(NASTY[:50], role="prompt")
     model = text.scripted({"improve": "<text>shorter</text>"})
     answers = Variable(["a", NASTY[:50]], role="answer", requires_grad=True)
@@ -232,13 +232,13 @@ def test_texts_feedback_and_what_improves_them_are_tables():
     assert {"shorter", "1"} <= set(page_of(descent).texts)
 
 
-def test_what_is_wrong_with_a_fit_is_shown():
+def test_problems_of_a_fit_are_shown():
     with pytest.warns(RuntimeWarning):
         found = inference.fit(lambda p: (p["a"] + p["b"]) ** 2, {"a": 1.0, "b": 0.0})
     assert "not identified" in page_of(found).text
 
 
-def test_reports_line_up():
+def test_report_columns_are_aligned():
     values = {"a": 1e-12, "a_long_name": -123456.0, "b": 1.0}
     found = inference.fit(lambda p: sum((p[k] - x) ** 2 for k, x in values.items()), dict.fromkeys(values, 0.0))
     lines = found.summary().splitlines()[1:]
@@ -248,7 +248,7 @@ def test_reports_line_up():
         assert all(line[end - 1] != " " and line[end : end + 1] in ("", " ") for end in ends), line
 
 
-def test_rows_of_higher_derivatives_are_called_so():
+def test_profile_rows_of_higher_derivatives_are_labelled():
     x = Variable(np.ones((1, 9, 1)), requires_grad=True)
     with profiler.profile(with_torch=False) as profile:
         (first,) = autodiff.grad(ops.sum(ops.conv(x, np.ones((2, 1, 1))) ** 3), [x], create_graph=True)
@@ -264,14 +264,14 @@ def test_rows_of_higher_derivatives_are_called_so():
     assert "matmul: second derivative" in profile.table()
 
 
-def test_a_picture_is_told_and_legible_on_a_dark_page():
+def test_picture_has_a_description_and_is_legible_in_dark_mode():
     x = Variable([1.0, 2.0], requires_grad=True)
     root = ET.fromstring(autodiff.draw((x * x).sum(), params={NASTY: x})._repr_svg_())
     space = "{http://www.w3.org/2000/svg}"
     assert root.get("role") == "img" and root.find(f"{space}title").text.startswith("The graph of sum: 3 boxes, from")
     assert all(text.get("fill") == "#000" for text in root.iter(f"{space}text"))
     for box in root.iter(f"{space}rect"):
-        assert luminance(box.get("fill")) > 0.7  # under black letters
+        assert luminance(box.get("fill")) > 0.7  # background of black text
     for line in (box.get("stroke") for box in root.iter() if box.get("stroke")):
         for page in ("#fff", "#1e1e1e"):
             low, high = sorted((luminance(line), luminance(page)))
@@ -285,7 +285,7 @@ def luminance(color: str) -> float:
     return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear))
 
 
-# Progress, in a terminal that is none and by a clock that is set.
+# Progress, on a fake terminal with a fake clock.
 
 
 class Bar:
@@ -306,7 +306,7 @@ class Bar:
 
 
 def long_ones() -> dict:
-    """By label, what may take long, and how many steps it says that it has."""
+    """Return calls that may take long, by label, with the number of steps they report."""
     x = np.ones(3)
     variable = Variable(x, requires_grad=True)
     shards = functional.objective(lambda w, y: ops.sum((w - y) ** 2), [x, x])
@@ -323,7 +323,7 @@ def long_ones() -> dict:
 
 
 @pytest.mark.parametrize("label", ["compiling", "gradcheck", "objective", "draws", "profile", "fit"])
-def test_what_takes_long_shows_progress_after_two_seconds(label, monkeypatch):
+def test_progress_appears_after_two_seconds(label, monkeypatch):
     run, total = long_ones()[label]
     bar, now = Bar(), [0.0]
 
@@ -344,15 +344,15 @@ def test_what_takes_long_shows_progress_after_two_seconds(label, monkeypatch):
         assert steps == (None if total is ... else total)
 
 
-def test_no_progress_where_nobody_looks(monkeypatch, capsys):
-    """Neither in a notebook or document, whose stderr is no terminal, nor where rich is not installed."""
+def test_no_progress_without_a_terminal_or_rich(monkeypatch, capsys):
+    """Notebooks and documents have no terminal as stderr, and rich may be missing."""
     assert _display._bar(False) is None
     monkeypatch.setitem(sys.modules, "rich.console", None)
     monkeypatch.setattr(sys, "stderr", types.SimpleNamespace(isatty=lambda: True, write=print, flush=lambda: None))
     assert _display._bar(False) is None
 
 
-def test_a_terminal_has_a_bar(monkeypatch):
+def test_terminal_shows_a_progress_bar(monkeypatch):
     pytest.importorskip("rich")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     assert type(_display._bar(False)).__module__ == "rich.progress"

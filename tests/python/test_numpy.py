@@ -1,4 +1,4 @@
-"""``gradops.numpy``: NumPy's names, with arrays that take variables while a function is differentiated or compiled."""
+"""``gradops.numpy``: NumPy's names, with arrays that accept variables inside differentiated or compiled functions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def euler(p):
     path[0] = p
     total = 0.0
     for t in range(4):
-        total = total + np.sum(path**2)  # of all that there is so far
+        total = total + np.sum(path**2)  # everything computed so far
         path[t + 1] = path[t] + 0.1 * path[t] * np.sin(path[t - 1])
     return total
 
@@ -81,7 +81,7 @@ def added(e, p):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_arrays_take_variables_where_they_are_differentiated_and_compiled(name):
+def test_arrays_accept_variables_in_differentiated_and_compiled_functions(name):
     f = FUNCTIONS[name]
     value, gradient = value_and_grad(f)(X)
     assert type(f(X)) in (numpy.float64, float) and type(value) is type(f(X))
@@ -105,7 +105,7 @@ def test_second_derivatives_and_jacobians_of_filled_arrays():
     numpy.testing.assert_allclose(functional.jvp(garch, X, X)[1], grad(garch)(X) @ X)
 
 
-def test_views_of_a_filled_array_see_and_make_its_changes():
+def test_views_and_their_array_share_changes():
     def f(p):
         e = np.zeros((2, 3))
         row, product = e[1], e[1] * p
@@ -147,8 +147,8 @@ def test_random_programs_that_read_and_write_one_array():
         numpy.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-6, err_msg=str(seed))
 
 
-def test_its_modules_are_imported_as_numpys_are():
-    """The same functions, not those of a second copy of NumPy's files, which nothing records."""
+def test_submodules_are_imported_as_in_numpy():
+    """They must be the same functions, not a second, unrecorded copy of NumPy's files."""
     from gradops.numpy.fft import rfft
     from gradops.numpy.linalg import solve
     from gradops.numpy.random import RandomState
@@ -189,7 +189,7 @@ def another():
     del sys.modules["another_package"]
 
 
-def test_a_package_that_does_not_know_gradops_is_differentiated(another):
+def test_package_unaware_of_gradops_is_differentiated(another):
     y, before = numpy.array([0.0, 1.0, 2.0]), dict(vars(another))
     with pytest.raises(GradopsError, match="made a Python float"):
         grad(another.smoothed, 1)(y, 0.5)
@@ -204,7 +204,7 @@ def test_a_package_that_does_not_know_gradops_is_differentiated(another):
     assert vars(another) == before
 
 
-def test_a_patched_package_is_as_before_after_an_error(another):
+def test_patched_package_is_restored_after_an_error(another):
     before = dict(vars(another))
     for error in (ValueError, KeyboardInterrupt):
         with pytest.raises(error), np.patched("another_package"):
@@ -215,20 +215,20 @@ def test_a_patched_package_is_as_before_after_an_error(another):
             pass
 
 
-def test_scipys_own_solver_is_differentiated():
+def test_scipy_solver_is_differentiated():
     def swing(k, module, **keywords):
         return module.solve_ivp(lambda t, y: [y[1], -k * np.sin(y[0])], (0.0, 2.0), [1.0, 0.0], rtol=1e-9, atol=1e-9).y[
             0, -1
         ]
 
-    with np.patched("scipy"):  # what gradops.scipy calls of SciPy stays SciPy's
+    with np.patched("scipy"):  # SciPy functions called by gradops.scipy stay unpatched
         slope = grad(swing)(2.0, scipy.integrate)
         minimum = grad(lambda c: gradops.scipy.optimize.minimize(lambda x: np.sum((x - c) ** 2), [0.0]).x[0])(0.5)
     numpy.testing.assert_allclose(minimum, 1.0, rtol=1e-6)
     numpy.testing.assert_allclose(slope, grad(swing)(2.0, gradops.scipy.integrate), rtol=1e-6)
 
 
-def test_elsewhere_all_is_numpys():
+def test_names_are_numpy_outside_derivatives():
     assert type(np.zeros(3)) is type(np.array([1.0])) is numpy.ndarray and np.array([1, 2]).dtype == int
     assert np.pi is numpy.pi and np.exp is numpy.exp and np.float64 is numpy.float64 and np.random is numpy.random
     assert {*numpy.__all__} <= {*dir(np)}
@@ -244,7 +244,7 @@ def test_elsewhere_all_is_numpys():
     assert type(np.zeros(2)) is numpy.ndarray
 
 
-def test_another_thread_is_elsewhere():
+def test_other_threads_are_unaffected():
     kinds = []
 
     def f(p):
@@ -259,8 +259,8 @@ def test_another_thread_is_elsewhere():
 
 
 @pytest.mark.parametrize("way", [grad, jit])
-def test_what_numpys_own_arrays_cannot_take_is_an_error(way):
-    """It names what can; never a 0."""
+def test_variables_in_plain_numpy_arrays_raise(way):
+    """The error names alternatives; the gradient is never a silent 0."""
 
     def written(p):
         e = numpy.zeros(3)
@@ -275,7 +275,7 @@ def test_what_numpys_own_arrays_cannot_take_is_an_error(way):
             way(f)(X)
 
 
-def test_names_of_pythons_own_functions_change_nothing():
+def test_numpy_names_of_builtins_have_no_side_effects():
     v = Variable(numpy.ones((2, 2)), requires_grad=True)
     for name in "any all sum max min round abs sorted map isinstance".split():
         getattr(np, name, None)
@@ -283,15 +283,15 @@ def test_names_of_pythons_own_functions_change_nothing():
     assert np.array([v[0, 0], 1.0]).shape == (2,)
 
 
-def test_the_functions_of_the_table_are_found_by_their_names():
+def test_functions_of_the_table_are_found_by_name():
     assert np.sum is np.sum and np.sum.__doc__ == numpy.sum.__doc__
     assert (
         sum(callable(getattr(np, row.path, None)) for row in numpy_functions.ROWS.values() if "." not in row.path) > 200
     )
 
 
-def test_grids_take_variables():
-    """A filter's response, whose quotient is written in place: HIPS/autograd's issue 77."""
+def test_grids_accept_variables():
+    """A filter's frequency response, whose quotient is written in place: HIPS/autograd issue 77."""
 
     def filtered(x, divide):
         z = np.exp(1j * np.linspace(0, 3, 10))
@@ -321,7 +321,7 @@ MAKERS = {
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_what_makes_floats_takes_variables(name):
+def test_array_constructors_accept_variables(name):
     make = MAKERS[name]
 
     def f(x):
@@ -336,7 +336,7 @@ def test_what_makes_floats_takes_variables(name):
         np.testing.assert_allclose(derivative(numpy.array([2.0, 3.0])), [3.0, rest + 2.0])
 
 
-def test_an_array_of_numpys_own_says_how_to_divide_it():
+def test_plain_numpy_array_error_says_how_to_divide():
     def f(x):
         h = numpy.ones(2)
         h /= x

@@ -1,4 +1,4 @@
-"""NumPy's functions on variables mean what they mean on arrays: with every keyword of NumPy's own signature."""
+"""NumPy functions on variables behave as on arrays, for every keyword of their signatures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WIDE = np.array([[4.0, 1.5, 0.25, 7.0], [-2.5, 3.0, -0.75, 0.5]])
 VECTOR = np.array([3.0, -1.0, 2.0])
 
 ARRAYS = "a b x y z m v w arr ary array x1 x2 p c c_or_r fp xp values ar1 ar2 element test_elements q k n_ A B".split()
-"""Parameters that are arrays."""
+"""Parameters that take arrays."""
 REQUIRED = {
     "shape": (9,),
     "newshape": (9,),
@@ -260,7 +260,7 @@ def parameters(f) -> list[inspect.Parameter]:
 
 
 def first_arguments(name: str, f):
-    """Arguments by position for what a function needs; None where nothing is known of it."""
+    """Return positional arguments for a function's required parameters; None if unknown."""
     if name in SPECIAL:
         return SPECIAL[name]
     found = []
@@ -281,7 +281,7 @@ def first_arguments(name: str, f):
 
 
 def calls(name: str, f):
-    """``(arguments, keywords)`` of a call without keywords, and of one with each keyword at each of its values."""
+    """Yield ``(arguments, keywords)`` of a call without keywords, and of one call per keyword value."""
     arguments = first_arguments(name, f)
     if arguments is None:
         return
@@ -296,7 +296,7 @@ def calls(name: str, f):
 def _with_keywords(f, arguments):
     yield arguments, {}
     between = []
-    for parameter in parameters(f)[len(arguments) :]:  # by position too, after the defaults of those before it
+    for parameter in parameters(f)[len(arguments) :]:  # also by position, after defaults of earlier ones
         if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD:
             break
         for value in CHOICES.get(parameter.name, ()):
@@ -315,7 +315,7 @@ def _with_keywords(f, arguments):
 
 
 def on_variables(value, made: list):
-    """``value`` with a variable for each array of floats in it."""
+    """Replace each array of floats in ``value`` by a variable."""
     if isinstance(value, (list, tuple)):
         return type(value)(on_variables(v, made) for v in value)
     if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.ndim:
@@ -341,7 +341,7 @@ def plain(value):
 
 
 def difference(expected, found) -> str | None:
-    """How two results differ, None if they do not."""
+    """Describe how two results differ, or return None."""
     if isinstance(expected, (list, tuple)):
         if not isinstance(found, (list, tuple)) or len(found) != len(expected):
             return f"{type(expected).__name__} of {len(expected)} became {type(found).__name__}"
@@ -369,7 +369,7 @@ def attempt(f, arguments, keywords):
 
 
 def compare(name: str, f, arguments, keywords, on_tape: bool = True) -> str | None:
-    """The fault of a call on variables; None if it is as on arrays, or a clear error."""
+    """Return the fault of a call on variables; None if it equals the call on arrays or raises a clear error."""
     arrays = copied(arguments)
     given = dict(keywords)
     expected, failed = attempt(f, arrays, {k: v for k, v in given.items() if k != "out"})
@@ -396,7 +396,7 @@ def compare(name: str, f, arguments, keywords, on_tape: bool = True) -> str | No
         wrong = difference(expected, given["out"])
         if wrong:
             return "out: " + wrong
-    if expected is None:  # those that write
+    if expected is None:  # functions that write in place
         return difference(arrays[0], plain(variables[0]))
     return difference(plain(expected), plain(found))
 
@@ -405,12 +405,12 @@ OTHERWISE = {
     ("numpy.linalg.cross", "axis"): "`axis=None` is the last one here",
     ("numpy.linalg.svd", "hermitian"): "the signs of singular vectors are free",
 }
-"""Errors and results that are no silent wrong answer."""
+"""Errors and results that are not silently wrong."""
 
 
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if not name.endswith(FILES)])
 def test_every_function_with_every_keyword(name):
-    """As on arrays, in value, shape and type, or a clear error; recorded and not."""
+    """Value, shape and type equal those on arrays, or a clear error is raised; recorded and unrecorded."""
     found = []
     for arguments, keywords in calls(name, FUNCTIONS[name]):
         if any((name, key) in OTHERWISE for key in keywords) or (name, "hermitian") in OTHERWISE and len(arguments) > 3:
@@ -428,7 +428,7 @@ def test_most_functions_are_called():
 
 
 def total(y) -> tuple:
-    """A number that depends on all floats of a result, and how: real, and no two elements alike."""
+    """Return a real number that depends on every floating element of a result, each with a different weight."""
     parts = y if isinstance(y, (list, tuple)) else (y,)
     found = [p for p in parts if isinstance(p, (Variable, np.ndarray, np.generic)) and p.dtype.kind in "fc"]
     sums = [np.sum(np.real(p * np.cos(np.arange(float(np.size(p)))).reshape(np.shape(p)))) for p in found]
@@ -436,14 +436,14 @@ def total(y) -> tuple:
 
 
 def with_arrays(value, arrays):
-    """``value`` with the next of ``arrays`` in the place of each variable."""
+    """Replace each variable in ``value`` by the next of ``arrays``."""
     if isinstance(value, (list, tuple)):
         return type(value)(with_arrays(v, arrays) for v in value)
     return next(arrays) if isinstance(value, Variable) else value
 
 
 def wrong_slope(f, arguments, keywords) -> str | None:
-    """How the derivative along a line differs from the slope of NumPy's values; None if it does not."""
+    """Describe how the derivative along a line differs from the slope of NumPy's values, or return None."""
     made: list = []
     variables = on_variables(copied(arguments), made)
     found, error = attempt(f, variables, keywords)
@@ -474,7 +474,7 @@ SLOPELESS = {
 
 @pytest.mark.parametrize("name", [n for n, f in FUNCTIONS.items() if f in ROWS and n[6:] not in SLOPELESS])
 def test_every_function_with_every_keyword_has_its_gradient(name):
-    """Beside the slope of NumPy's own values."""
+    """The derivative is compared with the slope of NumPy's own values."""
     found = []
     for arguments, keywords in calls(name, FUNCTIONS[name]):
         if any((name, key) in OTHERWISE for key in keywords):
@@ -504,11 +504,11 @@ KEYWORDS = {
     **dict.fromkeys(("argsort", "sort"), "order descending"),
     "unravel_index": "order",
 }
-"""Keywords that are refused by name."""
+"""Keywords that raise an error naming them."""
 
 
-def test_each_function_and_keyword_of_numpy_is_known():
-    """A function or keyword of a new NumPy fails here, until there is a row for it or a reason."""
+def test_each_numpy_function_and_keyword_is_known():
+    """A new function or keyword of NumPy fails here until the table has a row or a reason for it."""
     assert {name for name, f in FUNCTIONS.items() if f not in ROWS} <= NOT_DIFFERENTIATED
     for row in ROWS.values():
         assert set(row.refused) <= set(KEYWORDS.get(row.path, "").split()), row.path
@@ -592,13 +592,13 @@ METHODS: dict = {
 
 
 def _with_state(array, name: str, arguments, keywords):
-    """The result of a method, and the array after it."""
+    """Return the result of a method, and the array after the call."""
     return getattr(array, name)(*arguments, **keywords), array
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_with_every_keyword(name):
-    """The methods of NumPy's arrays, also those that write: what they give and what the array is then."""
+    """Covers methods of NumPy arrays that write in place: checks the result and the array afterwards."""
     given, keywords = METHODS[name]
     choices = {**CHOICES, "axis1": [1], "axis2": [0]}
     rows: list = [((), {}), *(((), {k: v}) for k in keywords.split() for v in choices[k] if k != "out")]
@@ -643,7 +643,7 @@ def _sorted(x, **keywords):
         lambda x: np.linalg.eig(x[:, :2] @ x[:, :2].T)[0],
     ],
 )
-def test_what_numpy_means_has_its_gradient_compiled_too(f):
+def test_gradients_of_compiled_numpy_calls(f):
     def total(x):
         y = f(x)
         return ops.sum(y * np.cos(np.arange(float(np.size(y)))).reshape(np.shape(y)))
@@ -654,7 +654,7 @@ def test_what_numpy_means_has_its_gradient_compiled_too(f):
     np.testing.assert_allclose(jit(grad(total))(WIDE), grad(total)(WIDE))
 
 
-def test_how_an_array_lies_in_memory_is_known_or_asked_for():
+def test_memory_order_is_known_or_requested():
     for x in (WIDE, np.asfortranarray(WIDE)):
         for order in "AK":
             np.testing.assert_array_equal(np.ravel(Variable(x), order).data, np.ravel(x, order))
@@ -668,7 +668,7 @@ def test_how_an_array_lies_in_memory_is_known_or_asked_for():
             jit(f)(WIDE)
 
 
-def test_methods_that_are_not_called_as_the_functions():
+def test_methods_whose_arguments_differ_from_the_function():
     v, x = Variable(VECTOR, requires_grad=True), VECTOR
     for f in (lambda x: x.clip(0.0), lambda x: x.clip(max=1.0), lambda x: x.compress([True, False, True])):
         np.testing.assert_array_equal(f(v).data, f(x))
@@ -693,7 +693,7 @@ def test_sort_is_in_place():
 
 
 def test_extremes_of_complex_numbers():
-    """NumPy's order: by real parts, where these tie by the others; the gradient goes to the one that was found."""
+    """NumPy compares real parts, then imaginary parts; the gradient goes to the selected element."""
     z = np.array([[1 + 2j, 1 - 1j, 0.5 + 9j], [1 + 1j, -1 - 3j, -1 + 0j]])
     v = Variable(z, requires_grad=True)
     for extreme in (np.max, np.min):
@@ -706,7 +706,7 @@ def test_extremes_of_complex_numbers():
 
 
 def _of_one_argument() -> list[str]:
-    """The functions that take a matrix and need nothing else, and give numbers."""
+    """Return the functions that need a matrix only and return numbers."""
     found = []
     for row in dict.fromkeys(ROWS.values()):
         try:
@@ -724,8 +724,8 @@ def _parts(result):
 
 
 @pytest.mark.parametrize("path", _of_one_argument())
-def test_a_list_of_rows_is_an_array(path):
-    """Of ``gradops.numpy``: the value and the gradient are those of the array."""
+def test_list_of_rows_acts_as_an_array(path):
+    """Value and gradient equal the array's, for functions of ``gradops.numpy``."""
     own, numpys = attrgetter(path)(gnp), attrgetter(path)(np)
     seen = []
 
@@ -743,7 +743,7 @@ def test_a_list_of_rows_is_an_array(path):
     np.testing.assert_array_equal(of_rows, of_whole)
 
 
-def test_a_list_of_arrays_stays_one_where_numpy_takes_arrays():
+def test_list_of_arrays_stays_a_list_for_functions_of_several_arrays():
     def joined(x):
         return np.sum(gnp.concatenate([x[:1], x]) * np.arange(4.0)) + gnp.mean([x[:2], x[1:]], axis=0)[1]
 

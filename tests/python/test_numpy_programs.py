@@ -1,6 +1,6 @@
-"""Programs as SciPy's tutorial and cookbook and textbooks have them, told again: only the import line is another.
+"""Programs from SciPy's tutorial, the cookbook and textbooks, rewritten: only the import line changes.
 
-Each is NumPy's alone where ``np`` is ``numpy``, which gives the values and the finite differences.
+With ``np`` as ``numpy`` a program is plain NumPy, which gives the values and the finite differences.
 """
 
 import numpy
@@ -16,12 +16,12 @@ NOISE = rng.normal(size=60)
 
 
 def rosenbrock(np, x):
-    """SciPy's tutorial on minimisation."""
+    """Return the Rosenbrock function of SciPy's tutorial on minimisation."""
     return np.sum(100.0 * (x[1:] - x[:-1] ** 2.0) ** 2.0 + (1 - x[:-1]) ** 2.0)
 
 
 def integral_equation(np, p):
-    """SciPy's tutorial on large systems: a differential equation on a grid, whose second differences are filled in."""
+    """Return SciPy's tutorial on large systems: a differential equation on a grid, by second differences."""
     P, h = np.outer(np.sin(np.linspace(0, 3, 8)), p), 1.0 / 7
     d2x, d2y = np.zeros_like(P), np.zeros_like(P)
     d2x[1:-1] = (P[2:] - 2 * P[1:-1] + P[:-2]) / h / h
@@ -32,14 +32,14 @@ def integral_equation(np, p):
 
 
 def seasons(np, p):
-    """The cookbook's fit of a sine with a trend to data."""
+    """Return the cookbook's fit of a sine with a trend."""
     t = np.linspace(0, 3, 60)
     model = p[0] * np.cos(2 * np.pi / p[1] * t + p[2]) + p[3] * t
     return np.sum((model - np.cos(2 * np.pi * t + 0.3) - NOISE / 5) ** 2)
 
 
 def rabbits(np, p):
-    """The cookbook's rabbits and foxes, by the rule of Runge and Kutta."""
+    """Return the cookbook's predator-prey model, by a Runge-Kutta method."""
 
     def slope(x):
         return np.array([p[0] * x[0] - p[1] * x[0] * x[1], -p[2] * x[1] + 0.75 * p[1] * x[0] * x[1]])
@@ -55,7 +55,7 @@ def rabbits(np, p):
 
 
 def springs(np, p):
-    """The cookbook's two masses on two springs, step by step."""
+    """Return the cookbook's two masses on two springs, step by step."""
     m1, m2, k1, k2, b = p
     x1, v1, x2, v2 = 0.5, 0.0, 2.25, 0.0
     path = []
@@ -68,7 +68,7 @@ def springs(np, p):
 
 
 def smoothed(np, p):
-    """The cookbook's smooth of a signal by a window of its reflected copies."""
+    """Return the cookbook's signal smoothing by a window, with reflected ends."""
     x = p[0] * np.sin(np.linspace(-4, 4, 40)) + p[1] * NOISE[:40]
     s = np.r_[x[10:0:-1], x, x[-2:-12:-1]]
     w = np.hanning(11)
@@ -76,7 +76,7 @@ def smoothed(np, p):
 
 
 def kalman(np, p):
-    """The cookbook's filter of a constant, with arrays for its estimates."""
+    """Return the cookbook's Kalman filter of a constant, with preallocated arrays."""
     n, z = 50, NOISE[:50] * 0.1 - 0.37727
     xhat, P, xhatminus, Pminus, K = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
     P[0] = 1.0
@@ -90,7 +90,7 @@ def kalman(np, p):
 
 
 def regression(np, p):
-    """The cookbook's straight line: least squares by a design matrix, whose fit is measured."""
+    """Return the cookbook's linear regression by a design matrix, with the quality of its fit."""
     t = np.linspace(-5, 5, 60)
     y = np.polyval([p[0], p[1]], t) + p[2] * NOISE**3
     A = np.vstack([t, np.ones(len(t))]).T
@@ -99,7 +99,7 @@ def regression(np, p):
 
 
 def options(np, p):
-    """A textbook's price of a call by Black and Scholes, and its sum over strikes."""
+    """Return a textbook's Black-Scholes price of a call, summed over strikes."""
     S, sigma, r, T = p
     K = np.linspace(0.8, 1.2, 5)
     d1 = (np.log(S / K) + (r + sigma**2 / 2) * T) / (sigma * np.sqrt(T))
@@ -107,7 +107,7 @@ def options(np, p):
 
 
 def ranks(np, p):
-    """A textbook's ranks of pages, by powers of a matrix."""
+    """Return a textbook's page ranks by power iteration."""
     links = np.exp(np.outer(p, np.arange(4.0)))
     links = links / links.sum(axis=0)
     rank = np.full(len(p), 1 / len(p))
@@ -119,7 +119,7 @@ def ranks(np, p):
 
 
 def heat(np, p):
-    """A textbook's heat in a rod, implicit in time, with a band matrix."""
+    """Return a textbook's implicit heat equation, with a banded matrix."""
     n = len(p)
     A = np.diag(1 + 2 * p) + np.diag(-p[1:], -1) + np.diag(-p[:-1], 1)
     u = np.exp(-(np.linspace(-2, 2, n) ** 2))
@@ -129,7 +129,7 @@ def heat(np, p):
 
 
 def spectrum(np, p):
-    """A textbook's estimate of a spectrum by averages over segments."""
+    """Return a textbook's spectral estimate by averaging over segments."""
     x = np.cumsum(NOISE) * p[0] + p[1] * np.cos(np.arange(60) * p[2])
     segments = np.stack([x[i : i + 20] * np.hanning(20) for i in range(0, 41, 10)])
     power = np.mean(np.abs(np.fft.rfft(segments, axis=1)) ** 2, axis=0)
@@ -153,7 +153,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
-def test_its_derivative_as_it_stands_and_compiled(program):
+def test_derivative_of_the_unchanged_program_and_compiled(program):
     at = PROGRAMS[program]
     wanted = approx_fprime(at, lambda p: program(numpy, p), 1e-7)
     slope = grad(lambda p: program(gradops.numpy, p))
@@ -163,7 +163,7 @@ def test_its_derivative_as_it_stands_and_compiled(program):
 
 
 class GenericLikelihoodModel:
-    """A model of statsmodels by its likelihood, as far as a fit asks it; its derivatives are finite differences."""
+    """A statsmodels model defined by its likelihood, as far as a fit needs it, with finite-difference derivatives."""
 
     def __init__(self, endog, exog):
         self.endog, self.exog = endog, exog
@@ -184,14 +184,14 @@ class GenericLikelihoodModel:
 
 
 class NegativeBinomial(GenericLikelihoodModel):
-    """statsmodels' page on generic models, whose size is the whole number 2 where its fit begins."""
+    """The model of statsmodels' page on generic models; its size is the integer 2 at the start of the fit."""
 
     def nloglikeobs(self, params):
         mu, size = gradops.numpy.exp(gradops.numpy.dot(self.exog, params[:-1])), 1 / params[-1]
         return -nbinom.logpmf(self.endog, size, size / (size + mu))
 
 
-def test_a_model_of_statsmodels_takes_the_derivatives():
+def test_statsmodels_model_uses_the_derivatives():
     rng = numpy.random.default_rng(1)
     exog = numpy.column_stack([numpy.ones(200), rng.normal(size=200)])
     mu, start = numpy.exp(exog @ [0.5, 0.3]), numpy.array([0.0, 0.0, 0.5])
@@ -205,7 +205,7 @@ def test_a_model_of_statsmodels_takes_the_derivatives():
     numpy.testing.assert_allclose(model.score(model.fit(start)[0]), 0, atol=1e-6)
 
 
-def test_scipys_solvers_take_the_derivatives():
+def test_scipy_solvers_use_the_derivatives():
     np = gradops.numpy
     found = minimize(
         lambda x: rosenbrock(numpy, x), numpy.zeros(4), jac=grad(lambda x: rosenbrock(np, x)), method="BFGS"

@@ -1,4 +1,4 @@
-"""One table of operators, methods and NumPy functions: what a variable offers, an array being compiled offers too."""
+"""One table of operators, methods and NumPy functions for variables and for traced arrays."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ EXPRESSIONS = {
 
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_operators_and_methods(name):
-    """On variables over three libraries and compiled, as NumPy has them."""
+    """Checks variables over three libraries and compiled code against NumPy."""
     f = EXPRESSIONS[name]
     wanted = f(X, M, I)
     for library in ("numpy", "jax", "tensorflow"):
@@ -105,7 +105,7 @@ def test_gradients_compiled(name):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_numpys_functions_are_compiled(name):
+def test_numpy_functions_are_compiled(name):
     f = FUNCTIONS[name]
     for x, m in ((X, M), (X + 0.3, M.T + 0.1)):
         np.testing.assert_allclose(jit(f)(x, m), f(x, m), rtol=1e-12)
@@ -116,7 +116,7 @@ def test_numpys_functions_are_compiled(name):
             np.testing.assert_allclose(g, w, rtol=1e-10, atol=1e-12)
 
 
-def test_every_class_has_the_whole_table():
+def test_every_class_implements_the_whole_table():
     for kind in (Variable, Traced, Batched):
         for name in (*operators.METHODS, *operators.PROPERTIES, "__array_ufunc__", "__array_function__"):
             assert callable(getattr(kind, name)) or isinstance(getattr(kind, name), property), (kind, name)
@@ -144,7 +144,7 @@ def test_numpy_functions_without_an_op_and_values_are_refused():
     agree(jit(lambda x: x * np.size(x) + np.ndim(x) * np.shape(x)[0])(X), 3 * X + 3, "shapes are known")
 
 
-# Writes in place ------------------------------------------------------------------------------------------------------
+# In-place writes -------------------------------------------------------------------------------------------------
 
 WRITES = {
     "sums": lambda x, y: [y := x * 2, y := y.__iadd__(x), y][-1],
@@ -217,7 +217,7 @@ def several(x, y):
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_writes_in_place_are_compiled(name):
+def test_in_place_writes_are_compiled(name):
     f, y = WRITES[name], np.array([0.5, -1.0, 2.0])
     np.testing.assert_allclose(jit(f)(X, y), f(X, y))
     loss = grad(lambda x, y: ops.sum(f(x, y) ** 2), argnums=(0, 1))
@@ -225,7 +225,7 @@ def test_writes_in_place_are_compiled(name):
         np.testing.assert_allclose(got, wanted)
 
 
-def test_writes_that_are_seen_elsewhere_are_refused():
+def test_writes_visible_elsewhere_are_refused():
     w = np.zeros(3)
 
     def into_view(x):
@@ -267,7 +267,7 @@ def test_writes_that_are_seen_elsewhere_are_refused():
 # Where an error comes from --------------------------------------------------------------------------------------------
 
 
-def test_written_source_shows_in_tracebacks():
+def test_generated_source_appears_in_tracebacks():
     with pytest.raises(ArgumentTypeError) as caught:
         ops.exp(object())
     shown = "".join(traceback.format_tb(caught.value.__traceback__))
@@ -281,7 +281,7 @@ def test_written_source_shows_in_tracebacks():
     assert "<gradops program" in shown and "k0(v0" in shown
 
 
-def test_source_is_forgotten_with_its_function():
+def test_source_is_dropped_with_its_function():
     import gc
     import linecache
 
@@ -304,8 +304,8 @@ LOOK_UPS = [
 
 
 @pytest.mark.parametrize("f", LOOK_UPS)
-def test_a_lookup_by_value_is_an_error(f):
-    """It would be by identity, so the other way would be taken."""
+def test_lookup_by_value_is_an_error(f):
+    """The lookup would be by identity and so take the wrong branch."""
     for derived in (grad(f), grad(lambda x: grad(f)(x)[0] * x[1])):
         with pytest.raises(ArgumentTypeError, match=r"cannot be looked up in a set or dict(.|\n)*x.item\(\)"):
             derived(X)
@@ -315,7 +315,7 @@ def test_a_lookup_by_value_is_an_error(f):
         jit(grad(f))(X)
 
 
-def test_leaves_are_found_by_identity():
+def test_leaves_are_hashed_by_identity():
     a, b = Variable(1.0, requires_grad=True), Variable(1.0, requires_grad=True)
     steps = {a: 0.1, b: 0.2}
     assert steps[a] == 0.1 and steps[b] == 0.2 and len({a, b, a}) == 2

@@ -1,7 +1,7 @@
-"""Each option of each op has one answer on the four backends: a value, with its gradient, or an error of gradops.
+"""Each option of each op gives one result on all backends: a value with its gradient, or a gradops error.
 
-The cases of the parity tests say what an op gives for the options that somebody thought of; here each option takes
-others in turn, and the backends are compared with each other.
+The parity cases cover chosen options; here each option takes further values in turn, and the backends are compared with
+each other.
 """
 
 import re
@@ -26,27 +26,27 @@ OTHERS = {
     "Tensor": (0, 0.5, 2, -1),
     "anything": (0, 0.5, 100, -100, 1, 2, float("inf")),
 }
-"""By what an option is, the values that it takes; words are those of the op's docstring."""
+"""Values for each kind of option; words come from the op's docstring."""
 
 SAMPLE = ("prod", "arange", "cumsum", "eye", "leaky_relu", "concatenate")
 FIRST = {case.op: case for case in reversed(CASES) if case.using is None and case.op in names}
 
 
 def drawn(case) -> dict:
-    """Its arguments, the last of three."""
+    """Return example arguments of a case, the last of three draws."""
     found: list[dict] = []
     settings(twice, max_examples=3)(given(case.inputs)(lambda arguments: found.append(arguments)))()
     return found[-1]
 
 
 def options(case, arguments: dict):
-    """In words, and the arguments, of calls that differ in one option."""
+    """Yield calls that differ in one option, each with a description and its arguments."""
     op = registry[case.op]
     words = sorted(set(re.findall(r'"(\w+)"', case.function().__doc__ or "")))
     for name, parameter in op.signature.parameters.items():
         kind, default = op.annotations.get(name), parameter.default
         value = arguments.get(name, default)
-        if (case.op, name) == ("svd", "compute_uv"):  # the case takes the three factors apart
+        if (case.op, name) == ("svd", "compute_uv"):  # the case unpacks three factors
             continue
         if isinstance(value, bool):
             others = (not value,)
@@ -67,7 +67,7 @@ def options(case, arguments: dict):
 
 
 def outcome(compute):
-    """The result of a computation, as arrays with their dtypes, or the error of ours that it raises."""
+    """Return the result of a computation as arrays with dtypes, or the gradops error it raises."""
     try:
         return [(ops.dtype(x) if hasattr(x, "dtype") else "", np.asarray(numpy(x))) for x in flat(compute())]
     except GradopsError as error:
@@ -75,7 +75,7 @@ def outcome(compute):
 
 
 def gradients(case, backend: str, arguments: dict):
-    """Those of a weighted sum of all that an op gives."""
+    """Return the gradients of a weighted sum of all results."""
     given_ = {k: tensors(v, backend) for k, v in arguments.items()}
 
     def total(*xs):
@@ -90,7 +90,7 @@ def gradients(case, backend: str, arguments: dict):
 
 
 def difference(one, other, rounded: bool) -> str | None:
-    """In words, how two outcomes differ; ``rounded`` where half precision was on the way."""
+    """Describe how two outcomes differ; ``rounded`` if half precision was involved."""
     failed = [isinstance(each, GradopsError) for each in (one, other)]
     if any(failed):
         return None if all(failed) else f"{one!r}, {other!r}"
@@ -108,7 +108,7 @@ def difference(one, other, rounded: bool) -> str | None:
 
 
 def check(name: str) -> int:
-    """Compare the backends in each option of an op; how many there were."""
+    """Compare the backends for each option of an op and return the number of options."""
     case, wrong, count = FIRST[name], [], 0
     known = drawn(case)
     backends = [b for b in BACKENDS if b not in case.skip]
@@ -133,7 +133,7 @@ def check(name: str) -> int:
 
 @pytest.mark.short_cases(1)
 @pytest.mark.parametrize("name", SAMPLE)
-def test_a_sample(name):
+def test_a_sample_of_ops(name):
     assert check(name)
 
 

@@ -1,4 +1,4 @@
-"""Complex numbers have no order: the same error on every backend."""
+"""Complex numbers are unordered: comparing them raises the same error on every backend."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The two packages say the same of themselves; the versions that are run; the papers beside the code."""
+"""The Python and R packages agree in metadata; tested versions; the papers next to the code."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ def table() -> str:
     return "\n".join(["| library | version | Python | with |", "|---|---|---|---|", *rows])
 
 
-def test_the_page_of_versions_is_that_of_the_table():
+def test_versions_page_matches_the_table():
     page = (ROOT / "docs" / "versions.md").read_text()
     found = re.search(r"<!-- versions -->\n(.*)\n<!-- /versions -->", page, re.S)
     assert found is not None and found[1] == table()
 
 
-def test_the_oldest_versions_are_run():
+def test_oldest_versions_are_tested():
     for library, lowest in OLDEST.items():
         versions = [v["version"] for v in VERSIONS if v["library"] == library]
         assert len(versions) >= 3 and versions == sorted(versions, key=numbers)
         assert versions[0] == lowest
 
 
-def test_the_two_packages_say_the_same():
+def test_python_and_r_metadata_agree():
     fields = description()
     assert fields["Version"] == gradops.__version__
     assert fields["License"] == "MIT + file LICENSE" and re.search(r'^license = "MIT"$', PYPROJECT, re.M)
@@ -69,14 +69,14 @@ def test_the_two_packages_say_the_same():
     )
 
 
-def test_there_is_an_address_in_both_or_in_neither():
-    """Of the source and of reports: the project has no public place yet."""
+def test_both_packages_have_an_address_or_neither():
+    """Covers addresses of source and issue tracker: the project has no public place yet."""
     fields = description()
     urls = re.search(r"^\[project\.urls\]$", PYPROJECT, re.M)
     assert ("URL" in fields) == ("BugReports" in fields) == (urls is not None)
 
 
-def test_the_citations_say_the_version():
+def test_citations_state_the_version():
     cff = (ROOT / "CITATION.cff").read_text()
     assert f"\nversion: {gradops.__version__}\n" in cff and "\nlicense: MIT\n" in cff
     assert 'paste("Version", meta$Version)' in (ROOT / "inst" / "CITATION").read_text()
@@ -91,8 +91,8 @@ def test_news_is_by_release():
     assert all(re.fullmatch(r"gradops \d+\.\d+\.\d+( \(unreleased\))?", h) for h in headings)
 
 
-def test_no_hint_names_an_index_where_gradops_is_not():
-    """`pip install gradops` would find somebody else's package, or none."""
+def test_no_hint_installs_gradops_from_an_index():
+    """`pip install gradops` would install somebody else's package, or nothing."""
     named = re.compile(r"pip install [^`\n]*['\"]?gradops\b(?!/)(?! *@)")
     files = [
         *(ROOT / "python" / "gradops").rglob("*.py"),
@@ -104,7 +104,7 @@ def test_no_hint_names_an_index_where_gradops_is_not():
     assert found == []
 
 
-def test_what_is_no_part_of_the_r_package_is_left_out():
+def test_r_package_excludes_other_files():
     ignored = [re.compile(line, re.I) for line in (ROOT / ".Rbuildignore").read_text().split()]
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     if tracked.returncode:
@@ -126,8 +126,8 @@ def test_what_is_no_part_of_the_r_package_is_left_out():
     }
 
 
-def test_the_tarball_is_built_without_the_environments():
-    """R CMD build copies all before it leaves out what .Rbuildignore names: gigabytes, after tools/test --oldest."""
+def test_tarball_is_built_without_the_environments():
+    """R CMD build copies everything before it applies .Rbuildignore: gigabytes after tools/test --oldest."""
     left_out = re.findall(r"--exclude='?\./([^' ]+)", (ROOT / "tools" / "build").read_text())
     large = re.findall(r"^/(\.venv[^/]*|\.build)/$", (ROOT / ".gitignore").read_text(), flags=re.M)
     assert len(large) >= 3
@@ -135,7 +135,7 @@ def test_the_tarball_is_built_without_the_environments():
 
 
 @pytest.mark.slow
-def test_what_the_python_packages_hold(tmp_path):
+def test_contents_of_the_python_packages(tmp_path):
     pytest.importorskip("hatchling")
     for target in ("sdist", "wheel"):
         build = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(tmp_path)]
@@ -156,8 +156,8 @@ def test_what_the_python_packages_hold(tmp_path):
 
 
 @pytest.mark.long
-def test_the_tests_pass_from_the_source_distribution(tmp_path):
-    """In an environment of NumPy and SciPy alone; what needs another library is skipped."""
+def test_tests_pass_from_the_source_distribution(tmp_path):
+    """The environment has NumPy and SciPy only; tests that need other libraries are skipped."""
     pytest.importorskip("hatchling")
     build = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)

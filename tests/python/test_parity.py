@@ -35,7 +35,7 @@ CASES = [
     for module in sorted(m.name for m in pkgutil.iter_modules(cases.__path__))
     for case in importlib.import_module(f"cases.{module}").CASES
 ]
-SAMPLE = CASES[:: int(os.environ.get("GRADOPS_SAMPLE", 1))]  # `tools/test --oldest` takes some of all
+SAMPLE = CASES[:: int(os.environ.get("GRADOPS_SAMPLE", 1))]  # `tools/test --oldest` takes a sample
 twice = settings(
     max_examples=2, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
 )
@@ -48,7 +48,7 @@ def by_id(case):
 
 FIRST = {case.op: case for case in reversed(CASES)}
 COMPILING = ("jax", "tensorflow")
-"""The libraries whose short tests have the first case of each op: they compile, or start slowly, for each case."""
+"""The libraries whose short tests run only the first case of each op: they compile, or start slowly, for each case."""
 
 
 def is_short(case, backend: str) -> bool:
@@ -67,7 +67,7 @@ OTHER_CASES = [case for case in SAMPLE if FIRST[case.op] is not case]
 
 
 def on_each(case, names, examples, compare):
-    """``compare`` examples of a case's arguments on each library; on JAX the last, as it compiles for each shape."""
+    """Compare examples of a case's arguments on each library; on JAX only the last, as it compiles for each shape."""
     names = [name for name in names if name not in case.skip and backends.installed(name)]
     last: dict = {}
 
@@ -96,7 +96,7 @@ def test_forward_of_other_cases(case):
 
 
 def check_forward(case, names) -> None:
-    """Values, shapes and dtypes equal the reference's on every backend."""
+    """Check values, shapes and dtypes against the reference on every backend."""
     reference = case.reference or (lambda **k: getattr(np, case.op)(*k.values()))
 
     def compare(backend, arguments):
@@ -116,7 +116,7 @@ def check_forward(case, names) -> None:
 
 @pytest.mark.parametrize("case", [c for c in SAMPLE if c.gradients], ids=by_id)
 def test_gradient(case):
-    """JAX's is compared with its second gradient, where that is: one program gives both."""
+    """JAX is left out if it also gives the second gradient: one program checks both."""
     check_gradient(
         case, [name for name in short_backends(case, case.native) if name != "jax" or "jax" not in case.second]
     )
@@ -129,7 +129,7 @@ def test_gradient_of_other_cases(case):
 
 
 def check_gradient(case, names) -> None:
-    """The tape's gradient equals the frameworks' own."""
+    """Check the tape's gradient against the frameworks' own."""
 
     def compare(backend, arguments):
         xs = differentiated(case, arguments)
@@ -149,14 +149,14 @@ def test_second_gradient(case):
     """The tape's second gradient equals the frameworks' own, or finite differences of the first."""
     oracles = list(case.second)
     if FIRST[case.op] is not case and "jax" in oracles and "torch" in case.native and "torch" not in case.skip:
-        oracles[oracles.index("jax")] = "torch"  # which does not compile for each case
+        oracles[oracles.index("jax")] = "torch"  # PyTorch does not compile for each case
     second_gradient(case, oracles)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("case", [c for c in SAMPLE if c.gradients and FIRST[c.op] is not c and "jax" in c.second])
 def test_second_gradient_of_jax(case):
-    """JAX's own second gradients where the short test takes PyTorch's."""
+    """Covers JAX's own second gradients where the short test uses PyTorch's."""
     second_gradient(case, ["jax"])
 
 
@@ -197,8 +197,8 @@ def second_gradient(case, oracles: list[str]) -> None:
 @pytest.mark.parametrize("over", ["jax", "tensorflow"])
 @pytest.mark.parametrize("case", {c.op: c for c in reversed(CASES) if c.gradients}.values(), ids=by_id)
 def test_tape_over_other_arrays(case, over):
-    """The tape's rules serve variables over JAX and TensorFlow arrays too."""
-    pytest.importorskip(over)  # not in ``check``, where it would be searched for in smaller and smaller examples
+    """The tape's rules also serve variables over JAX and TensorFlow arrays."""
+    pytest.importorskip(over)  # not in ``check``, since hypothesis would try to shrink the skip
 
     @once
     @given(case.inputs)
@@ -213,9 +213,9 @@ def test_tape_over_other_arrays(case, over):
     check()
 
 
-# Each library has numbers of its own: test_random_tensors.
+# Each library draws its own numbers: test_random_tensors.
 RANDOM = {"random_binomial", "random_gamma", "random_normal", "random_uniform"}
-# Made for derivative rules, with values of 0 or of an operand: test_kinks and test_linalg.
+# Helpers of derivative rules, with values 0 or an operand: test_kinks and test_linalg.
 OF_RULES = {"kink", "kink_pulled", "kink_pushed", "kink_curve", "kink_curved", "crease", "undefined", "parted"}
 
 
@@ -228,18 +228,18 @@ def test_every_op_has_a_case(name):
     assert canonical in {c.op for c in CASES} or name in {c.op for c in CASES}, f"no parity case for {name}"
 
 
-def test_the_public_names_are_those_of_the_table(ops_table):
+def test_public_names_match_the_table(ops_table):
     rows = {row["python_name"] for row in ops_table.rows()} - {""}
     assert {name for name in rows if "." not in name} | {"image", "nn"} == set(ops.__all__) == set(dir(ops))
 
 
-def test_the_arguments_are_those_of_the_table(ops_table):
+def test_arguments_match_the_table(ops_table):
     assert ops_table.with_arguments().encode() == ops_table.TABLE.read_bytes(), "run tools/ops_table.py"
 
 
 @pytest.fixture(scope="module")
 def ops_table():
-    """The tool that writes docs/ops.md."""
+    """Return the tool that writes docs/ops.md."""
     spec = importlib.util.spec_from_file_location("ops_table", ROOT / "tools" / "ops_table.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -1,4 +1,4 @@
-"""Every op of tensors that a function closes over, instead of being given them: their gradients are the same."""
+"""Every op on tensors that a function closes over has the gradients of passed tensors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OTHERS = [name for name in BACKENDS if name != "numpy"]
 
 
 def by_rule(value, one):
-    """A gradient function reads the tensors."""
+    """Read the tensors in a gradient function."""
     h = gradops.custom_gradient(lambda z: (z * 1.0, lambda upstream: upstream * value()))
     return gradops.grad(h)(one)
 
@@ -51,7 +51,7 @@ def check(case, arguments, backend: str) -> None:
         for way in WAYS:
             try:
                 found = gradops.grad(lambda *xs, way=way: way(lambda: scalar(*xs), one), every)(*xs)
-            except GradientError as error:  # what a traced rule of another rule closes over
+            except GradientError as error:  # a traced rule closes over values of another rule
                 assert backend == "jax" and "is not an argument" in str(error), way.__name__
                 continue
             for g, w in zip(found, wanted):

@@ -1,4 +1,4 @@
-"""Every op compiled by ``gradops.jit``, as it is without: see ``parity``."""
+"""Every op compiled by ``gradops.jit`` equals the uncompiled op: see ``parity``."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ OF_VALUES = (
     "unique", "unique-all", "unique-nan", "unique-rows", "unique-unsorted", "unique-empty",
     "bartlett", "blackman", "hamming", "hanning", "kaiser", "kaiser-numbers",
 )  # fmt: skip
-"""Cases that refuse what has no values yet: their result, or its shape, depends on them."""
+"""Cases refused in traces: their result, or its shape, depends on values."""
 LOOKED_AT = ("nonzero", "nonzero-vector", "get_item-mask", "get_item-none chosen", "where-alone")
-"""Cases whose programs on NumPy hold for the values that they were traced with, and say so."""
+"""Cases whose NumPy programs hold only for the traced values, which they check."""
 OF_WHOLE_NUMBERS = (
     "get_item-mask", "get_item-none chosen", "where-alone", "bincount-weights", "bincount-integers",
     "segment_sum-counted", "segment_prod-counted", "segment_max-counted", "segment_min-counted",
 )  # fmt: skip
-"""Cases where whole numbers, positions or masks must be known; floating tensors need not."""
+"""Cases whose integers, indices or masks must be known; floating tensors need not be."""
 ELSEWHERE = (
     *OF_VALUES, *OF_WHOLE_NUMBERS, "add_at-mask", "add_at-none chosen", "set_at-mask", "set_at-none chosen",
     "ctc_decode-beams", "ctc_beams",
 )  # fmt: skip
-"""Cases that some other library refuses as well."""
+"""Cases that another library refuses as well."""
 SHORTER = ("bincount", "bincount-rows", "bincount-empty")
-"""Inside a trace `minlength` is the length: compared where the numbers are known."""
+"""Inside a trace `minlength` is the length: compared where the integers are known."""
 
 
 def is_given(value, kinds: str) -> bool:
-    """True if an argument is an array, or a list of them, as programs take; of dtypes of these kinds."""
+    """Return True if an argument is an array or list of arrays with a dtype of these kinds, to pass to a program."""
     items = value if isinstance(value, list) else [value]
     return any(isinstance(v, np.ndarray) and v.dtype.kind in kinds for v in items)
 
 
 def turned(value):
-    """Other values of the same shape that suit an op as well: floating ones in reverse order along each axis."""
+    """Return other values with the same shape that suit an op: floating arrays reversed along each axis."""
     if isinstance(value, list):
         return [turned(v) for v in value]
     return np.array(np.flip(value)) if isinstance(value, np.ndarray) and value.dtype.kind in "fc" else value
@@ -58,9 +58,9 @@ def same(got, wanted, case, backend: str) -> None:
 
 
 def compare(case, backend: str, f, values: list) -> None:
-    """One program of ``f``, called with the values that it was traced with and with others.
+    """Call one program of ``f`` with the values it was traced with and with others.
 
-    NumPy's while PyTorch is chosen: what an op makes of numbers must be of its arguments' library all the same.
+    For NumPy the default backend is PyTorch: an op's tensors must belong to its arguments' library regardless.
     """
     with config.backend_scope("torch" if backend == "numpy" and values and "torch" in BACKENDS else backend):
         compiled = jit(f)
@@ -68,7 +68,7 @@ def compare(case, backend: str, f, values: list) -> None:
             given = [tensors(change(v), backend) for v in values]
             try:
                 wanted = f(*given)
-            except GradopsError:  # bins that do not ascend
+            except GradopsError:  # bins that are not ascending
                 assert change is turned
                 continue
             owners = {owner.name for owner in map(backends.of, flat(wanted)) if owner is not None}
@@ -79,7 +79,7 @@ def compare(case, backend: str, f, values: list) -> None:
 
 def check_value(case, backend: str, arguments: dict, kinds: str = "biufc") -> None:
     names = [name for name, value in arguments.items() if is_given(value, kinds)]
-    function = case.function()  # what is compiled must not close over the case, with all that hypothesis has in it
+    function = case.function()  # the compiled function must not close over the case with hypothesis' data
 
     def f(*values):
         known = {name: tensors(value, backend) for name, value in arguments.items()}
@@ -94,7 +94,7 @@ def check_refusal(case, backend: str, arguments: dict) -> None:
 
 
 def check_value_or_refusal(case, backend: str, arguments: dict) -> None:
-    """Other libraries' compilers know some values: TensorFlow's learn them when they run."""
+    """Check the value or accept a refusal: some values are known to compilers, to TensorFlow's only at run time."""
     try:
         check_value(case, backend, arguments)
     except GradopsError:
@@ -170,7 +170,7 @@ EMPTIED = {
     "(0, 3)": lambda x: np.zeros((0, 3), x.dtype),
     "(0,)": lambda x: np.zeros(0, x.dtype),
 }
-"""Ways to take the elements away from the arrays of a case."""
+"""Ways to empty the arrays of a case."""
 
 
 def emptied(value, how):
@@ -180,7 +180,7 @@ def emptied(value, how):
 
 
 def answer(f, values: list):
-    """The result of a call, as NumPy's, or its error."""
+    """Return the result of a call as NumPy arrays, or its error."""
     with np.errstate(all="ignore"):
         try:
             return flat(numpy(f(*values)))
@@ -189,8 +189,8 @@ def answer(f, values: list):
 
 
 def check_emptied(case, backend: str, arguments: dict) -> None:
-    """Compiled as without: the same values, shapes and dtypes, or the same class of error."""
-    function = case.function()  # what is compiled must not close over the case, with all that hypothesis has in it
+    """Check that compiled and uncompiled calls give equal values, shapes and dtypes, or the same class of error."""
+    function = case.function()  # the compiled function must not close over the case with hypothesis' data
     for how, change in EMPTIED.items():
         changed = {name: emptied(value, change) for name, value in arguments.items()}
         names = [name for name, value in arguments.items() if is_given(value, "biufc")]
@@ -214,9 +214,9 @@ def check_emptied(case, backend: str, arguments: dict) -> None:
                 where = f"{case.id} on {backend}, {how}: {found!r} for {wanted!r}"
                 refused = case.id in (*ELSEWHERE, *SHORTER) and isinstance(found, ArgumentError | ArgumentTypeError)
                 if isinstance(found, JitError) or refused:
-                    continue  # what depends on values, as in each program
+                    continue  # depends on values, as for every program
                 if backend == "tensorflow" and isinstance(wanted, Exception) and isinstance(found, Exception):
-                    continue  # TensorFlow's own, where it differentiates or runs its graph: no op of ours sees it
+                    continue  # TensorFlow raises while differentiating or running its graph, outside any op
                 if isinstance(wanted, Exception) or isinstance(found, Exception):
                     assert type(found) is type(wanted), where
                 else:
@@ -224,13 +224,13 @@ def check_emptied(case, backend: str, arguments: dict) -> None:
 
 
 def run_emptied(case, backend: str) -> None:
-    drawn = settings(once, phases=[Phase.generate])  # to shrink what fails would be compilation
+    drawn = settings(once, phases=[Phase.generate])  # shrinking would compile again each time
     drawn(given(case.inputs)(lambda arguments: check_emptied(case, backend, arguments)))()
 
 
 ON_NUMPY = [c for c in CASES if "numpy" not in c.skip]
 PRODUCTS = [c for c in ON_NUMPY if c.op == "attention_forward"]
-"""Native code adds up rows of which there are none."""
+"""Cases in which native code sums over zero rows."""
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -1,7 +1,7 @@
-"""Each library's own first and second gradient, and its value, against the tape's where formulas go wrong: long.
+"""Each library's value, first and second gradient against the tape's at numerically hard inputs: a long test.
 
-The inputs of the parity cases, as they are and made equal, zero, infinite, tiny, huge, empty or without dimensions.
-Dtypes and shapes are the tape's, too; where the tape refuses an input, so does the library.
+The parity cases provide the inputs, unchanged and made equal, zero, infinite, tiny, huge, empty or zero-dimensional.
+Dtypes and shapes are compared as well; an input refused by the tape must be refused by the library.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gradops.errors import GradopsError
 
 
 def strewn(x, *values):
-    """``x`` with every third element replaced by the first of the values, and so on."""
+    """Return ``x`` with its elements replaced by the values, every third element by the same value."""
     y = np.array(x).reshape(-1)
     for i, value in enumerate(values):
         y[i::3] = value
@@ -40,7 +40,7 @@ MAGNITUDES = ("zero", "tiny", "huge", "infinite")
 _LINEAR = """cholesky cholesky_inverse det slogdet logdet adjugate inv expm pinv solve solve_triangular lstsq lu_factor
 eigh eig qr svd""".split()
 LINEAR = tuple(c.id for c in CASES if c.op in _LINEAR)
-UNLIKE = [  # beginnings of cases, kinds, libraries (all if none is named), why
+UNLIKE = [  # prefixes of cases, kinds, libraries (empty: all), reason
     (LINEAR, MAGNITUDES, (), "singular matrices and their like have tests of their own: test_linalg"),
     (("norm-2-",), (*MAGNITUDES, "ties"), (), "by singular values that are equal or 0"),
     (("log-complex", "sqrt-complex", "rsqrt-complex", "reciprocal-complex"), ("zero",), (), "poles and branch points"),
@@ -60,7 +60,7 @@ UNLIKE = [  # beginnings of cases, kinds, libraries (all if none is named), why
 
 
 def changed(case, arguments: dict, kind: str) -> dict:
-    """The floating arguments that are differentiated, changed; the first of them alone where they are emptied."""
+    """Change the differentiated floating arguments; only the first of them if they are emptied."""
 
     def change(x):
         return np.asarray(HARD[kind](x), x.dtype) if isinstance(x, np.ndarray) and x.dtype.kind in "fc" else x
@@ -111,7 +111,7 @@ def of_tensorflow(f, xs: list) -> list:
 
 
 class OfJax:
-    """Compiled once for inputs of the same shapes, but where the operation looks at values."""
+    """Derivatives by JAX, compiled once per input shape unless the op depends on values."""
 
     def __init__(self, case):
         self.compiled: dict = {}
@@ -154,7 +154,7 @@ def largest(x) -> float:
 
 
 def compare(got: list, want: list, xs: list, case, kind: str) -> None:
-    """Equal; the first gradient where the value is a number, the second where all before it is finite."""
+    """Compare values; first gradients where the value is finite, second ones where everything before is finite."""
     count = len(xs)
     for i, (g, w) in enumerate(zip(got, want, strict=True)):
         order = 0 if i == 0 else 1 if i <= count else 2
@@ -163,7 +163,7 @@ def compare(got: list, want: list, xs: list, case, kind: str) -> None:
         if order == 1 and np.isnan(want[0]) or not all(np.isfinite(v).all() for v in before):
             continue
         scale = largest(w)
-        if order == 2:  # of what cancels in a second derivative digits are left, of the first by the argument
+        if order == 2:  # second derivatives lose digits by cancellation, depending on the size of the argument
             smallest = min((np.min(np.abs(x[x != 0]), initial=1.0) for x in xs), default=1.0)
             scale = max(scale, 1e-5 * max(map(largest, want[1 : 1 + count]), default=0.0) / smallest)
         np.testing.assert_allclose(
@@ -184,7 +184,7 @@ def test_hard_points(case, backend):
     derivatives = {"torch": of_torch, "tensorflow": of_tensorflow, "jax": OfJax(case)}[backend]
     drawn: list = []
     once(given(case.inputs)(lambda arguments: drawn.append(arguments)))()
-    shared = None  # JAX's programs are of one function
+    shared = None  # a JAX program belongs to one function
     for kind in HARD:
         arguments = changed(case, drawn[-1], kind)
         xs = differentiated(case, arguments)
@@ -198,7 +198,7 @@ def test_hard_points(case, backend):
             want = outcome(of_the_tape, scalar_function(case, arguments, "numpy"), xs)
             got = outcome(derivatives, f, xs)
         if isinstance(want, GradopsError) and backend == "jax" and not case.by_value:
-            continue  # a program does not know the values that are refused
+            continue  # a program does not know values that would be refused
         if isinstance(want, GradopsError) or isinstance(got, GradopsError):
             assert isinstance(want, GradopsError) and isinstance(got, GradopsError), (kind, want, got)
         else:

@@ -1,4 +1,4 @@
-"""Custom gradients, compiled functions and objectives go to other processes: pickle by name, cloudpickle by value."""
+"""Custom gradients, compiled functions and objectives in other processes: pickle by name, cloudpickle by value."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ OF_MODULE = ["own", "compiled", "recomputed", "objective", "slope", "rows"]
 
 
 def slope(f):
-    """The gradient of a function, or the one that it returns."""
+    """Return the gradient of a function, or the one that it returns."""
     value = f(X)
     return value[1] if isinstance(value, tuple) else gradops.grad(lambda x: ops.sum(f(x)))(X)
 
 
 @pytest.mark.parametrize("name", OF_MODULE)
-def test_what_is_decorated_at_module_level_is_pickled_by_name(name):
+def test_module_level_functions_are_pickled_by_name(name):
     f = getattr(module_level, name)
-    f(X)  # compiled by then
+    f(X)  # compiles it
     assert pickle.loads(pickle.dumps(f)) is f
 
 
@@ -56,14 +56,14 @@ def made_here() -> dict:
 
 
 @pytest.mark.parametrize("name", made_here())
-def test_what_closes_over_something_is_pickled_by_value(name):
+def test_closures_are_pickled_by_value(name):
     cloudpickle = pytest.importorskip("cloudpickle", reason="needs `tools/setup --engines`")
     f = made_here()[name]
-    want = slope(f)  # compiled programs stay here
+    want = slope(f)  # compiled programs are not pickled
     np.testing.assert_allclose(slope(pickle.loads(cloudpickle.dumps(f))), want)
 
 
-def test_in_another_process():
+def test_pickling_to_another_process():
     cloudpickle = pytest.importorskip("cloudpickle", reason="needs `tools/setup --engines`")
     f = made_here()["jit of value_and_grad"]
     program = "import sys, pickle; value, gradient = pickle.load(sys.stdin.buffer)(); print(*gradient)"
@@ -87,24 +87,24 @@ MADE = {
     "vectorize": lambda f: ops.vectorize(f),
     "vectorize by a signature": lambda f: ops.vectorize(f, signature="(n)->()"),
 }
-"""Transformations of a function of a module."""
+"""Transformations of a module-level function."""
 
 
 @pytest.mark.short_cases(5, "jax", "tensorflow")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("protocol", [0, pickle.HIGHEST_PROTOCOL])
 @pytest.mark.parametrize("name", MADE)
-def test_transformations_of_a_function_of_a_module(name, protocol, backend):
+def test_transformations_of_a_module_level_function(name, protocol, backend):
     f = MADE[name](module_level.plain)
     x = tensors(X, backend)
-    want = f(x)  # compiled by then
+    want = f(x)  # compiles it
     for again in (pickle.loads(pickle.dumps(f, protocol)), copy.copy(f), copy.deepcopy(f)):
         for found, wanted in zip(flat(numpy(again(x))), flat(numpy(want))):
             np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.parametrize("make", [gradops.grad, gradops.value_and_grad, gradops.jit, gradops.checkpoint, ops.vectorize])
-def test_what_pickle_cannot_find_is_refused_with_what_to_do(make):
+def test_unpicklable_functions_are_refused_with_a_hint(make):
     def inner(x):
         return x**2
 
@@ -133,7 +133,7 @@ FUNCTIONS_OF_FUNCTIONS = [
 
 
 @pytest.mark.parametrize("make", FUNCTIONS_OF_FUNCTIONS)
-def test_a_transformed_lambda_is_copied_as_a_function_is(make):
+def test_copies_of_a_transformed_lambda_are_the_lambda(make):
     f = make(lambda x: x * 2.0)
     for way in (copy.copy, copy.deepcopy):
         assert way(f) is f
@@ -156,8 +156,8 @@ class Scale:
         return self.scaled(x)
 
 
-def test_a_deep_copy_of_an_object_has_methods_of_its_own():
-    """As Python's bound methods: a deep copy calls the copy, where a lambda goes on to see what it closes over."""
+def test_deep_copy_of_an_object_has_its_own_methods():
+    """A deep copy calls the copy, like Python's bound methods; a lambda keeps its closure."""
     model = Scale(2.0)
     other = copy.deepcopy(model)
     other.k *= 5.0
@@ -168,7 +168,7 @@ def test_a_deep_copy_of_an_object_has_methods_of_its_own():
     assert gradops.grad(other.own)(3.0) == 2.0
 
 
-def test_pytorchs_models_are_copied():
+def test_pytorch_models_are_copied():
     activation = gradops.custom_gradient(lambda x: torch.relu(x), lambda x, upstream: upstream * 3.0)
     layer = torch.nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, activation=activation, batch_first=True)
     encoder = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
@@ -241,7 +241,7 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("how", ["pickle", "spawn", "cloudpickle", "joblib"])
 def test_functions_of_a_script(how, tmp_path):
-    """Those of a module come back, or go to other processes, where it is the script that is run."""
+    """Functions defined in the script that is run can be loaded again and sent to other processes."""
     if how in ("cloudpickle", "joblib"):
         pytest.importorskip(how, reason="needs `tools/setup --engines`")
     path = tmp_path / "script.py"

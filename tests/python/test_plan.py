@@ -1,4 +1,4 @@
-"""The plan of recomputation on arrays of no library: what runs again, in which order, what is let go of when."""
+"""The recomputation plan on toy arrays: selection and order of the steps, and release of memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gradops.errors import GradientError
 
 
 class Array:
-    """A list of numbers that counts its writes and knows what is alive."""
+    """A list of numbers that counts its writes; the class tracks which are alive."""
 
     alive: weakref.WeakSet[Array] = weakref.WeakSet()
 
@@ -65,7 +65,7 @@ def value(handle, done):
     return handle.get(done).numbers
 
 
-def test_one_request_runs_what_all_need_once_and_in_order():
+def test_one_request_runs_shared_steps_once_and_in_order():
     plan, x = ToyPlan(), Array(1, 2)
     a = plan.step("a", added, Input(plan, x), Input(plan, x))
     b = plan.step("b", added, a, a)
@@ -78,7 +78,7 @@ def test_one_request_runs_what_all_need_once_and_in_order():
     assert value(last, {}) == [5, 10] and plan.ran == ["a", "b", "c"] * 2  # another pass
 
 
-def test_one_handle_for_one_result():
+def test_one_handle_per_result():
     plan = ToyPlan()
     a = plan.step("a", lambda: Array(1, 2, 3))
     handles = [plan.handle(Result(a.step, 0), None) for _ in range(2)]
@@ -87,7 +87,7 @@ def test_one_handle_for_one_result():
     assert view is not handles[0]
 
 
-def test_views_of_what_is_recomputed():
+def test_views_of_recomputed_results():
     plan = ToyPlan()
     a = plan.step("a", lambda: Array(1, 2, 3))
     tail = plan.handle(Result(a.step, 0, layout=1), None)
@@ -102,7 +102,7 @@ def test_several_results_and_nested_arguments():
     assert value(plan.handle(joined, None), {}) == [5]
 
 
-def test_a_chain_holds_two_results_at_a_time():
+def test_chain_holds_two_results_at_a_time():
     gc.collect()
     plan, x = ToyPlan(), Array(1)
     before, result = len(Array.alive), Input(plan, x)
@@ -113,7 +113,7 @@ def test_a_chain_holds_two_results_at_a_time():
     assert plan.most - before <= 2
 
 
-def test_a_value_goes_with_its_handle_and_a_step_with_its_askers():
+def test_values_and_steps_are_released_with_their_last_users():
     gc.collect()
     plan, done, before = ToyPlan(), {}, len(Array.alive)
     a = plan.step("a", lambda: Array(1))
@@ -129,7 +129,7 @@ def test_a_value_goes_with_its_handle_and_a_step_with_its_askers():
     assert len(Array.alive) == before and steps[0]() is None and not plan.handles
 
 
-def test_what_lives_is_not_computed_again():
+def test_live_results_are_not_recomputed():
     plan = ToyPlan()
     array = Array(7)
     a = plan.step("a", lambda: Array(7))
@@ -139,7 +139,7 @@ def test_what_lives_is_not_computed_again():
     assert value(handle, {}) == [7] and plan.ran == ["a"]
 
 
-def test_a_written_input_is_refused():
+def test_overwritten_input_is_refused():
     plan, x = ToyPlan(), Array(1)
     handle = plan.handle(plan.step("a", added, Input(plan, x), Input(plan, x)), None)
     x.write(0, 2)
@@ -147,7 +147,7 @@ def test_a_written_input_is_refused():
         handle.get({})
 
 
-def test_writes_in_the_scope_are_repeated_and_what_they_overwrote_is_refused():
+def test_writes_in_the_scope_are_repeated_and_overwritten_values_refused():
     plan = ToyPlan()
     a = plan.step("a", lambda: Array(1, 1))
     before = plan.handle(a, None)
@@ -162,7 +162,7 @@ def test_writes_in_the_scope_are_repeated_and_what_they_overwrote_is_refused():
         before.get(done)
 
 
-def test_random_numbers_are_the_same_again_and_go_on():
+def test_random_numbers_are_replayed_and_the_stream_continues():
     generator = random.Random(3)
     pair = generator.getstate, generator.setstate
     plan = ToyPlan()
@@ -176,7 +176,7 @@ def test_random_numbers_are_the_same_again_and_go_on():
     assert generator.getstate() == middle
 
 
-def test_an_error_leaves_nothing_half_done():
+def test_failed_step_leaves_no_partial_results():
     plan, fails = ToyPlan(), [True]
 
     def sometimes(a):

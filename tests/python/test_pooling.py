@@ -1,4 +1,4 @@
-"""Pooling: ties, infinities, windows over the edge, and bad input."""
+"""Pooling: ties, infinities, windows beyond the edge, and bad input."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from gradops.errors import ArgumentError, ArgumentTypeError, ShapeError
 @pytest.mark.parametrize("op", ["max_pool", "adaptive_max_pool"])
 @pytest.mark.parametrize("shape", [(1, 6, 2), (1, 4, 4, 1), (1, 2, 4, 2, 1)])
 def test_ties_go_to_the_first(op, shape):
-    """On the tape and in every framework: all elements of a window are equal here, or only some."""
+    """Holds on the tape and in every framework, for windows whose elements are all equal or partly equal."""
     how = {"pool_size": 2, "strides": 1, "padding": "same"} if op == "max_pool" else {"output_size": 2}
     for x in (np.zeros(shape), np.random.default_rng(0).integers(0, 2, shape).astype("float64")):
         case = Case(op, None, gradients=["inputs"])
@@ -35,14 +35,14 @@ def test_infinities_stay_in_their_window(backend):
 
 
 def test_gradient_of_nan_and_infinite_windows_stays_inside():
-    """The first element of the window gets it, never one over the edge."""
+    """The first element of the window receives it, never one beyond the edge."""
     x = np.array([-np.inf, -np.inf, np.nan]).reshape(1, 3, 1)
     chosen = ops.window_positions(x, ops.window_max(x, (2,), (2,), ((1, 0),), False), (2,), (2,), ((1, 0),), False)
     assert chosen.ravel().tolist() == [0, 1]
 
 
-def test_nan_wins_but_on_tensorflow():
-    """A row of docs/differences.md."""
+def test_nan_propagates_except_on_tensorflow():
+    """Stated in docs/differences.md."""
     x = np.array([1.0, np.nan, 2.0, 3.0]).reshape(1, 4, 1)
     for backend in BACKENDS:
         for y in (ops.max_pool(tensors(x, backend), 2), ops.adaptive_max_pool(tensors(x, backend), 2)):
@@ -51,7 +51,7 @@ def test_nan_wins_but_on_tensorflow():
 
 @pytest.mark.parametrize("size", [4, 5, 7])
 @pytest.mark.parametrize(("window", "stride"), [(2, 2), (3, 2), (3, 1), (2, 3)])
-def test_same_is_tensorflows_same(size, window, stride, tf):
+def test_same_padding_matches_tensorflow(size, window, stride, tf):
     x = np.random.default_rng(size).standard_normal((1, size, size, 2))
     for op, native in ((ops.max_pool, tf.nn.max_pool2d), (ops.average_pool, tf.nn.avg_pool2d)):
         np.testing.assert_allclose(op(x, window, stride, "same"), native(x, window, stride, "SAME").numpy())

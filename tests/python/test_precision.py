@@ -1,4 +1,4 @@
-"""Half precision and complex64 on every backend: dtypes stay, values and gradients are those of double precision."""
+"""Half precision and complex64 on every backend: dtypes are kept; values and gradients match double precision."""
 
 import precision
 import pytest
@@ -8,9 +8,9 @@ from test_parity import CASES
 from gradops import backends, ops
 
 if "jax" in BACKENDS:
-    backends.by_name("jax").prepare("float64")  # as NumPy's default, float64, is what positions and sizes go by
+    backends.by_name("jax").prepare("float64")  # NumPy's default float64 determines indices and sizes
 
-# Ops about a dtype, and cases about what it holds, or of numbers that no tensor says the precision of.
+# Ops about a dtype, cases about a dtype's contents, and numbers without a tensor that determines their precision.
 OF_A_DTYPE = {"array", "cast", "convert_to_numpy", "convert_to_tensor", "nextafter", "view"}
 OF_ITS_RANGE = {"nan_to_num-complex", "nan_to_num-float32", "nan_to_num-holes"} | {
     "kaiser-numbers",
@@ -19,7 +19,7 @@ OF_ITS_RANGE = {"nan_to_num-complex", "nan_to_num-float32", "nan_to_num-holes"} 
     "signbit",
 }
 
-FEW = {  # in the ordinary run: what libraries lack in some precision, or have in another way
+FEW = {  # in the short suite: ops that a library lacks in some precision or handles differently
     "float16": {"linspace-()-()-num=5", "logspace", "kaiser", "rfft", "average_pool-3-D"},
     "bfloat16": {"round", "abs", "segment_max", "fft-pair", "nan_to_num-given"},
     "complex64": {"abs-complex", "fft-complex", "solve-complex128", "multiply-complex"},
@@ -27,7 +27,7 @@ FEW = {  # in the ordinary run: what libraries lack in some precision, or have i
 
 
 def tried(name: str) -> list:
-    """The cases of a precision; those in complex64 once for each op that has no complex case of its own."""
+    """Return the cases for a precision; in complex64 one case for each op without a complex case."""
     cases = [c for c in CASES if c.op not in OF_A_DTYPE and c.id not in OF_ITS_RANGE]
     if name != "complex64":
         return [c for c in cases if "f" in precision.kinds(precision.example(c))]
@@ -45,9 +45,9 @@ def by_id(value):
 
 
 @pytest.mark.parametrize("name, case", SOME, ids=by_id)
-def test_a_sample_in_other_precisions(name, case):
+def test_sample_of_ops_in_other_precisions(name, case):
     for backend in BACKENDS:
-        if (backend, name) != ("numpy", "bfloat16"):  # which NumPy lacks
+        if (backend, name) != ("numpy", "bfloat16"):  # NumPy lacks bfloat16
             assert precision.check(case, name, backend, int(name == "complex64")) == [], backend
 
 

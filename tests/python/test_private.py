@@ -1,4 +1,4 @@
-"""Private names of other libraries: all there in this version, in one file for each, and missed with words."""
+"""Private names of other libraries: all present in this version, one file per library, clear errors when missing."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ pytestmark = pytest.mark.documents
 SOURCES = Path(gradops.__file__).parent
 LIBRARIES = ("torch", "tensorflow", "jax")
 PYTHONS_OWN = {"_thread", "_fields", "_getframe", "_current_frames", "_is_owned", "_initializing"}
-"""Names of the standard library's, and of NumPy's where it has no other: those are not looked for."""
+"""Private names of the standard library and of NumPy without public alternative; these are not searched for."""
 NUMPYS = {"_NoValue", "_linalg"}
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_this_version_has_all_of_them(library):
+def test_this_version_has_all_private_names(library):
     if not backends.installed(library):
         pytest.skip(f"{library} is not installed")
     private = importlib.import_module(f"gradops.backends.{library}._private").private
@@ -33,7 +33,7 @@ def test_this_version_has_all_of_them(library):
         assert name.startswith(library)
 
 
-def test_what_a_version_lacks_is_said_where_it_is_needed():
+def test_missing_names_raise_where_they_are_needed():
     private = PrivateNames("Some library", "1.2")
     there = private.find("a feature", "json.decoder.JSONDecoder")
     absent = private.find("a feature", "json.decoder._gone")
@@ -62,7 +62,7 @@ def test_attributes():
         read(Path("a"))
 
 
-def test_tensorflows_tapes_are_observed_once():
+def test_tensorflow_tapes_are_observed_once():
     tf = pytest.importorskip("tensorflow")
     from gradops.backends.tensorflow import _private
 
@@ -83,7 +83,7 @@ def is_private(name: str) -> bool:
 
 
 def own_names(trees) -> set[str]:
-    """The names that gradops itself defines, binds or sets."""
+    """Return the names that gradops itself defines, binds or sets."""
     found = set(PYTHONS_OWN | NUMPYS)
     for node in (node for tree in trees for node in ast.walk(tree)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -98,7 +98,7 @@ def own_names(trees) -> set[str]:
 
 
 def touched(tree: ast.AST, own: set[str]):
-    """The private names of others that a file imports or reads."""
+    """Yield the private names of other packages that a file imports or reads."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and not node.level:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
@@ -117,7 +117,7 @@ def touched(tree: ast.AST, own: set[str]):
                 yield f"{node.lineno}: {ast.unparse(node)}"
 
 
-def test_no_other_file_touches_them():
+def test_no_other_file_uses_private_names():
     trees = {path.relative_to(SOURCES).as_posix(): ast.parse(path.read_text()) for path in SOURCES.rglob("*.py")}
     others = {file: tree for file, tree in trees.items() if not file.endswith("/_private.py")}
     own = own_names(others.values())
@@ -125,7 +125,7 @@ def test_no_other_file_touches_them():
     assert found == []
 
 
-def test_the_search_finds_them():
+def test_search_finds_private_names():
     source = """
 from tensorflow.python.eager import record
 from torch._C import _functorch

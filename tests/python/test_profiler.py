@@ -45,7 +45,7 @@ def test_rows():
         assert 0 <= row.self <= row.total and row.mean == row.total / row.calls
 
 
-def test_same_results_and_nothing_left_behind():
+def test_results_are_unchanged_and_no_hooks_remain():
     want = work().grad.data
     p = profiler.profile(with_torch=False)
     with p:
@@ -58,7 +58,7 @@ def test_same_results_and_nothing_left_behind():
     assert all(f.__name__ != "measured" for op in _dispatch.registry.values() for f in op.kernels.values())
 
 
-def test_table_sorted_as_asked():
+def test_table_is_sorted_as_requested():
     p = run()
     for by, attribute in (("self_time", "self"), ("total_time", "total"), ("calls", "calls"), ("bytes", "bytes")):
         values = [getattr(r, attribute) for r in p.rows(sort_by=by)]
@@ -161,7 +161,7 @@ def test_decorators_and_errors():
     assert [e.name for e in p.events if e.kind == "label"] == ["labelled"]
 
 
-def test_averages_by_pytorchs_words():
+def test_averages_have_pytorch_names():
     x = Variable(np.ones(3), requires_grad=True)
     with profiler.profile() as p:
         (x * x).sum().backward()

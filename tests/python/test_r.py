@@ -1,4 +1,4 @@
-"""The long suite of R: each file of R's tests on each backend, in an R process of its own."""
+"""The long suite of R: each R test file on each backend, in a separate R process."""
 
 from __future__ import annotations
 

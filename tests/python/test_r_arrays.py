@@ -1,4 +1,4 @@
-"""R's operators and functions on tensors; the R package's own tests compare with R."""
+"""R operators and functions on tensors; the R package's own tests compare with R."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def values(x):
 @pytest.mark.parametrize("backend", ["numpy", "torch", "jax", "tensorflow"])
 @pytest.mark.parametrize("shape", [(6,), (3, 2), (3, 1, 2), (2, 3, 4)])
 @pytest.mark.parametrize("count", [1, 2, 3, 6])
-def test_a_vector_goes_along_the_columns(backend, shape, count):
+def test_vector_is_recycled_along_columns(backend, shape, count):
     owner = backends.by_name(backend)
     x, v = np.arange(np.prod(shape)).reshape(shape) + 0.5, np.arange(count) + 1.0
     expected = x - np.resize(v, x.size).reshape(shape, order="F")
@@ -24,14 +24,14 @@ def test_a_vector_goes_along_the_columns(backend, shape, count):
     np.testing.assert_array_equal(values(subtract(owner.convert(v), {"<R>": x})), -expected)
 
 
-def test_what_cannot_be_recycled_is_an_error():
+def test_lengths_that_cannot_be_recycled_are_an_error():
     add = r.operator_form("add")
     failure = add(np.ones((3, 2)), np.ones(4))
     assert failure.fields()["kind"] == "shape" and "3 x 2" in failure.fields()["message"]
     assert values(add(np.ones((3, 1)), np.ones((1, 2)))).shape == (3, 2)
 
 
-def test_recycling_needs_the_sizes():
+def test_recycling_needs_static_shapes():
     tf = pytest.importorskip("tensorflow")
 
     @tf.function(input_signature=[tf.TensorSpec((None, 2), tf.float64)])

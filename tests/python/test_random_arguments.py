@@ -1,4 +1,4 @@
-"""Every public function with random arguments: a value, or one of gradops' own errors, never another library's."""
+"""Random arguments to every public function give a value or a gradops error, never another library's error."""
 
 import importlib
 import inspect
@@ -21,12 +21,12 @@ NOT_CALLED = (
     extend.Facts,
     array_api.from_dlpack,
 )
-"""Classes that are made elsewhere; what raises the standard's `BufferError`."""
+"""Classes created elsewhere; what raises the standard's `BufferError`."""
 BACKENDS = ("numpy", "torch", "tensorflow", "jax")
 
 
 def functions() -> dict:
-    """The ops, and what differentiates: not settings, scopes and what takes a function apart."""
+    """Return the ops and the differentiating functions, without settings, scopes and function introspection."""
     found = {}
     for path in ("ops", "ops.image", "functional"):
         module = operator.attrgetter(path)(gradops)
@@ -42,12 +42,12 @@ def functions() -> dict:
 
 
 def others() -> dict:
-    """All that is public beside: the tape, custom gradients, checkpoints, settings, scopes, text."""
+    """Return the remaining public functions: tape, custom gradients, checkpoints, settings, scopes, text."""
     found: dict = {}
     for path, module in _names.public_modules().items():
         of_scipy = ("gradops.ops", "gradops.scipy", "gradops.array_api.special")
         if path.startswith(of_scipy) or path in ("gradops.errors", "gradops.numpy"):
-            continue  # `gradops.numpy`: NumPy's own functions, and its errors
+            continue  # `gradops.numpy` has NumPy's own functions and errors
         of_numpy = getattr(module, "_FUNCTIONS", {})  # by the standard's names
         for name in module.__all__:
             value = getattr(module, name)
@@ -59,7 +59,7 @@ def others() -> dict:
 
 
 def scipys() -> dict:
-    """The functions of ``gradops.scipy``."""
+    """Return the functions of ``gradops.scipy``."""
     found = {}
     for path in modules():
         module = importlib.import_module(f"gradops.scipy.{path}")
@@ -68,7 +68,7 @@ def scipys() -> dict:
 
 
 class ArrayType:
-    """A type in place of an array, with an array's attributes, as ``np.float64``; called, it gives its argument."""
+    """A type with an array's attributes, like ``np.float64``; calling it returns its argument."""
 
     shape = dtype = __array__ = property(len)
 
@@ -77,7 +77,7 @@ class ArrayType:
 
 
 def values(backend: str) -> list:
-    """Arguments that users have, and that they have by mistake."""
+    """Return arguments that users pass, intentionally or by mistake."""
 
     def tensor(value, dtype=None):
         return ops.convert_to_tensor(np.array(value), dtype)
@@ -156,21 +156,21 @@ def test_random_arguments_give_a_value_or_an_error_of_gradops(backend):
     assert not found, "\n".join(found)
 
 
-def test_a_type_in_place_of_an_array_is_an_error():
+def test_type_in_place_of_an_array_is_an_error():
     found = raw_errors("numpy", 1, 1, {**functions(), **scipys()}, [ArrayType])
     assert not found, "\n".join(found)
 
 
 @pytest.mark.short_cases(0, "jax", "tensorflow")
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_random_arguments_of_scipys_functions(backend):
+def test_random_arguments_of_scipy_functions(backend):
     found = raw_errors(backend, 4, 1, scipys())
     assert not found, "\n".join(found)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_more_random_arguments_of_scipys_functions(backend):
+def test_more_random_arguments_of_scipy_functions(backend):
     found = raw_errors(backend, FIRST, int(10 * LONG), scipys())
     assert not found, f"seed {FIRST}:\n" + "\n".join(found)
 
@@ -184,7 +184,7 @@ def test_more_random_arguments(backend):
 
 @pytest.fixture
 def as_it_was(tmp_path, monkeypatch):
-    """Settings as they were, and files where they are in nobody's way."""
+    """Restore the settings afterwards, and write files to a temporary folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "litellm", None)
     before = config.backend(), config.floatx(), config.epsilon()
@@ -200,19 +200,19 @@ def as_it_was(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_random_arguments_of_all_else_too(backend, as_it_was):
-    """The tape, settings, scopes and text: errors of gradops that name the argument."""
+def test_random_arguments_of_other_functions(backend, as_it_was):
+    """The tape, settings, scopes and text raise gradops errors that name the argument."""
     found = raw_errors(backend, 3, 5, others())
     assert not found, "\n".join(found)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_more_random_arguments_of_all_else(backend, as_it_was):
+def test_more_random_arguments_of_other_functions(backend, as_it_was):
     found = raw_errors(backend, FIRST, int(100 * LONG), others())
     assert not found, f"seed {FIRST}:\n" + "\n".join(found)
 
 
-def test_how_many_functions_there_are():
-    """The count that docs/differences.md has."""
+def test_number_of_tested_functions():
+    """The number is quoted in docs/differences.md."""
     assert len(functions()) == 382

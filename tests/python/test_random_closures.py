@@ -1,4 +1,4 @@
-"""Random functions that read what changes between calls: compiled they see it as they do plain."""
+"""Random functions that read changing state: compiled functions see the same changes as uncompiled ones."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from gradops import Variable, autodiff, custom_gradient, ops
 """
 
 THINGS: dict[str, tuple[str, str, list[str]]] = {
-    # how it is made; how it is read, a number or an array of three; how it changes.
-    # `~` is its own number, `#` a new one.
+    # How it is made; how it is read, as a number or an array of three; how it changes. `~` stands for its own number,
+    # `#` for a new one.
     "global": ("g~ = #", "g~", ["g~ = #"]),
     "array": ("a~ = np.full(3, #)", "a~", ["a~[1] = #", "a~ = np.full(3, #)", "a~ *= 1.5", "a~.fill(#)"]),
     "number of an array": ("n~ = np.full(3, #)", "float(n~[0])", ["n~[0] = #"]),
@@ -220,7 +220,7 @@ WAYS = (
     "next(y for y in [1.0] if True) * read~(x)",
     "readers~['r'][0](x)",
 )
-"""How a function reads a thing, `{0}`: itself, or by what it calls."""
+"""How a function reads an object `{0}`: directly, or through functions it calls."""
 READING = """
 def read~(x):
     return {0}
@@ -235,7 +235,7 @@ readers~ = {{"r": [read~]}}
 
 
 class Closing:
-    """A function that reads a few things, made from a seed, in a module of its own."""
+    """A function that reads a few objects, built from a seed, in a module of its own."""
 
     def __init__(self, seed: int, things: dict = THINGS, ways: tuple = WAYS):
         self.rng = random.Random(seed)
@@ -263,7 +263,7 @@ class Closing:
         exec(textwrap.dedent(text), vars(self.module))
 
     def change(self) -> str:
-        """Something else than before, or nothing where nothing can change."""
+        """Change some object, if any can change, and return the code of the change."""
         if self.changes:
             self.run(self.rng.choice(self.changes))
         return self.lines[-1]
@@ -303,7 +303,7 @@ def test_random_closures_are_followed(seed):
 
 @pytest.mark.parametrize("kind", THINGS)
 def test_each_kind_of_captured_value(kind):
-    """Each change of it, read in ways that take turns."""
+    """Applies each change, read in alternating ways."""
     made, read, changes = THINGS[kind]
     for i, change in enumerate(changes):
         check(Closing(i, {kind: (made, read, [change])}, (WAYS[(i + len(kind)) % len(WAYS)],)))

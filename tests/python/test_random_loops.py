@@ -1,4 +1,4 @@
-"""Random loops and branches in compiled functions, against the tape, which unrolls them, to second order."""
+"""Random loops and branches in compiled functions, against the unrolling tape, to second order."""
 
 from __future__ import annotations
 

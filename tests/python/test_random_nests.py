@@ -38,7 +38,7 @@ def twice(y, leaves, grad):
 
 
 def of_functions(library: str, compiled: bool = False):
-    """``gradops.grad`` of the library's own tensors."""
+    """Return the derivatives by ``gradops.grad`` on the library's own tensors."""
 
     def derivatives(program):
         inputs = [tensors(x, library) for x in INPUTS]
@@ -67,7 +67,7 @@ STALE = ("in place", "in-place", "inplace")
 
 
 def check(way: str, seed: int) -> bool:
-    """Compare the loss and both derivatives; False where a write made a saved value stale, which is an error."""
+    """Compare the loss and both derivatives; return False if a write made a saved value stale, which is an error."""
     derivatives, features = WAYS[way]
     program = nest(seed, features=features)
     with np.errstate(all="ignore"):
@@ -95,7 +95,7 @@ def test_nests(way):
     if way == "torch":
         pytest.importorskip("torch")
     ran = [check(way, seed) for seed in range(QUICK[way])]
-    assert sum(ran) * 3 >= len(ran)  # most writes are seen by nobody
+    assert sum(ran) * 3 >= len(ran)  # most writes overwrite no saved value
     assert autodiff.is_grad_enabled()
 
 

@@ -1,4 +1,4 @@
-"""Random programs: compiled as without, against finite differences, and on other libraries against the tape."""
+"""Random programs: compiled against uncompiled, against finite differences, and other libraries against the tape."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def same(got, wanted, program: Program, rtol: float = 1e-7) -> None:
 
 
 def check_compiled(program: Program) -> None:
-    """The gradient, and a program that was traced with other inputs."""
+    """Check the gradient, and a program that was traced with other inputs."""
     f = derivative(program)
     wanted = f(*program.inputs)
     compiled = jit(f)
@@ -38,7 +38,7 @@ def check_compiled(program: Program) -> None:
 
 
 def check_slope(program: Program, gradients) -> None:
-    """Along a random direction, against central differences; not where two step sizes disagree, near a kink."""
+    """Check a random directional derivative by central differences, unless two step sizes disagree (near a kink)."""
     rng = np.random.default_rng(program.seed)
     direction = [rng.normal(size=x.shape) for x in program.inputs]
 
@@ -65,12 +65,12 @@ def test_many_compiled(seed):
 
 
 def check_large(seed: int) -> None:
-    """Of arrays of hundreds of rows, and where numbers overflow or are none, as without."""
+    """Check arrays of hundreds of rows, with inputs that overflow or are NaN, against uncompiled code."""
     program = Program(seed, length=8, rows=400)
     f = derivative(program, program.last)
     compiled = jit(f)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # not NumPy's settings: where it warns, compiled code has it do all again
+        warnings.simplefilter("ignore")  # not errstate(), so that a NumPy warning makes compiled code repeat the run
         for inputs in (program.inputs, program.spoiled(), program.spoiled()):
             same(compiled(*inputs), f(*inputs), program)
 
@@ -81,7 +81,7 @@ def test_compiled_of_large_arrays(seed):
 
 
 def compiled_derivative(library: str, program: Program):
-    """By the library's compiler; PyTorch's compiles the loss, as its guards fail on arrays in a compiled derivative."""
+    """Return the derivative by the library's compiler; for PyTorch of the compiled loss, whose guards hold."""
     if library != "torch":
         return jit(derivative(program))
     import torch
@@ -98,7 +98,7 @@ def compiled_derivative(library: str, program: Program):
 
 
 def check_elsewhere(library: str, program: Program, compiled: bool = True) -> None:
-    """The library's own derivatives, eager and by its compiler, are the tape's."""
+    """Check the library's own derivatives, eager and compiled, against the tape's."""
     f = derivative(program)
     with np.errstate(all="ignore"):
         wanted = f(*program.inputs)
@@ -109,9 +109,9 @@ def check_elsewhere(library: str, program: Program, compiled: bool = True) -> No
 
 
 def _has_extremes_of_products(program: Program) -> bool:
-    """XLA computes a complex product once for each that reads it, without optimizations to other bits.
+    """Return True if an extreme of complex products occurs, which XLA may compute twice with different bits.
 
-    So `jax.numpy.max` finds its result among none of its elements then, and its gradient is infinite.
+    `jax.numpy.max` then finds no element equal to its result, and the gradient is infinite.
     """
     kinds = [step[0] for step in program.steps]
     extremes = [step[0] == "top" or step[:2] in (("reduce", "max"), ("reduce", "min")) for step in program.steps]
@@ -125,11 +125,11 @@ def test_elsewhere(library, count):
         check_elsewhere(library, Program(seed), compiled=seed == 1)
 
 
-MANY = {"torch": 100, "tensorflow": 100, "jax": 25}  # JAX compiles each op of each shape: ten seconds a program
+MANY = {"torch": 100, "tensorflow": 100, "jax": 25}  # JAX compiles each op for each shape: ten seconds per program
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("library, seed", [(library, seed) for library, count in MANY.items() for seed in seeds(count)])
 def test_many_elsewhere(library, seed):
-    """By PyTorch's compiler, which takes ten seconds too, each fourth program."""
+    """PyTorch's compiler also takes ten seconds, so it runs every fourth program."""
     check_elsewhere(library, Program(seed), compiled=library != "torch" or seed % 4 == 0)

@@ -1,4 +1,4 @@
-"""Random tensors: of one seed the same numbers, with the moments of their distribution, on each library."""
+"""Random tensors: equal numbers for equal seeds, with the moments of their distribution, on each library."""
 
 import numpy as np
 import pytest
@@ -58,6 +58,6 @@ def test_distributions_with_parameters(backend, dtype):
     np.testing.assert_array_equal(numpy(again), numpy(gamma))
 
 
-def test_seeds_of_one_are_independent():
+def test_derived_seeds_are_independent():
     seeds = {next_seed(seed, count) for seed in range(30) for count in range(30)}
     assert len(seeds) == 900 and all(0 <= seed < 2**31 for seed in seeds)

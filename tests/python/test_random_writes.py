@@ -1,4 +1,4 @@
-"""Random programs of writes in place and views: the tape's values and gradients are PyTorch's, in checkpoints too."""
+"""Random programs of in-place writes and views: values and gradients match PyTorch's, in checkpoints as well."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ OPS = "product mean exp slice steps reshape join clone detach item add scale par
 
 
 class Writes:
-    """A program on two vectors, whose later operations use and write to the results of earlier ones."""
+    """A program on two vectors whose operations use, and write to, earlier results."""
 
     def __init__(self, seed: int):
         chance = random.Random(seed)
         self.inputs = np.random.RandomState(seed).rand(2, 4) + 0.5
         count = chance.randint(3, 10)
         self.steps = [(chance.choice(OPS), *[chance.random() for _ in range(3)]) for _ in range(count)]
-        self.checkpointed = chance.randint(1, count)  # so many of them
+        self.checkpointed = chance.randint(1, count)  # number of checkpointed operations
 
     def results(self, x, w, exp, join, scope=contextlib.nullcontext) -> list:
         made = [x * 1.0, w * 2.0]
@@ -62,11 +62,11 @@ class Writes:
 
 
 def on_tape(program: Writes, scope=contextlib.nullcontext) -> list:
-    """The results and both gradients."""
+    """Return the results and both gradients."""
     x, w = (Variable(a, requires_grad=True) for a in program.inputs.copy())
     made = program.results(x, w, ops.exp, ops.concatenate, scope)
     total = sum(y.sum() * (k + 1) for k, y in enumerate(made))
-    if total.requires_grad:  # not where all was overwritten; PyTorch has zeros then
+    if total.requires_grad:  # everything was overwritten; PyTorch gives zeros then
         total.backward()
     return [*[y.data for y in made], *[np.zeros(4) if v.grad is None else v.grad.data for v in (x, w)]]
 
@@ -81,7 +81,7 @@ def in_torch(program: Writes) -> list:
 
 
 def check(seed: int) -> bool:
-    """True if there was something to compare: PyTorch refuses more, as it saves more of what was overwritten."""
+    """Return True if the results were compared: PyTorch refuses more programs, as it saves more overwritten values."""
     program = Writes(seed)
     try:
         expected = in_torch(program)
@@ -94,12 +94,12 @@ def check(seed: int) -> bool:
 
 
 @pytest.mark.skipif("torch" not in BACKENDS, reason="needs PyTorch")
-def test_writes_and_views_have_pytorchs_gradients():
+def test_writes_and_views_match_pytorch_gradients():
     assert sum(map(check, range(100))) > 80
 
 
 @pytest.mark.long
 @pytest.mark.skipif("torch" not in BACKENDS, reason="needs PyTorch")
 @pytest.mark.parametrize("seed", seeds(2000))
-def test_many_writes_and_views_have_pytorchs_gradients(seed):
+def test_many_writes_and_views_match_pytorch_gradients(seed):
     check(seed)

@@ -1,8 +1,8 @@
-"""The code of README.md and of the pages in docs/ runs as it stands, and prints what the pages say.
+"""The code of README.md and of the pages in docs/ runs unchanged and prints what the pages show.
 
-A block of README.md runs alone; the blocks of a page in docs/ run one after the other. What a block needs besides
-NumPy and SciPy its first line says, ``# needs torch``; a block below ``<!-- script.py -->`` is a part of that script
-(``test_distributed.py``). Lines that begin with ``#>`` are what is printed. R's blocks: ``test-readme.R``.
+A block of README.md runs alone; the blocks of a page in docs/ run in sequence. The first line of a block names what it
+needs besides NumPy and SciPy, ``# needs torch``; a block below ``<!-- script.py -->`` is part of that script
+(``test_distributed.py``). Lines that begin with ``#>`` are the output. R blocks: ``test-readme.R``.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ pytestmark = [
     pytest.mark.skipif(not README.exists(), reason="the pages are not part of the source distribution"),
 ]
 
-# Runs the code on standard input as an interpreter does, which shows values. Of the packages that are installed those
-# named in the arguments can be imported.
+# Runs the code on standard input like an interactive interpreter, which shows values. Only packages named in the
+# arguments can be imported.
 RUN = r"""
 import ast, codeop, importlib.metadata, re, sys
 from importlib.machinery import PathFinder
@@ -96,7 +96,7 @@ def printed(code: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", programs())
-def test_the_code_of_pages_runs(name):
+def test_code_of_pages_runs(name):
     codes = programs()[name]
     wanted = sorted({package for code in codes for package in needs(code)})
     for package in wanted:
@@ -115,8 +115,8 @@ def test_readme_is_short_and_shows_both_languages():
     assert max(len(line) for block in code for line in block.splitlines()) <= 90, "wider than a page"
 
 
-def test_what_the_tables_of_pages_name_is_there():
-    """Python's names of gradops' modules, and R's ops, in the tables of what others call them."""
+def test_names_in_tables_of_pages_exist():
+    """Covers Python names of gradops modules and R ops in the tables of other libraries' names."""
     exported = (ROOT / "NAMESPACE").read_text()
     rows = {
         (page.name, line)
@@ -136,8 +136,8 @@ def test_what_the_tables_of_pages_name_is_there():
             assert f"export({name})" in exported, f"{page}: {name}()"
 
 
-def test_what_is_not_installed_cannot_be_imported():
-    """Or a block that needs more than it says would pass here, where all is installed."""
+def test_packages_that_are_not_named_cannot_be_imported():
+    """Otherwise a block that needs more than it declares would pass here, where everything is installed."""
     for code in ("import pytest", "import torch"):
         with pytest.raises(AssertionError, match="No module named"):
             run(code, sys.executable, "-c", RUN)

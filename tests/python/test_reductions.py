@@ -1,4 +1,4 @@
-"""Reductions: edge cases, and what goes wrong on all backends alike."""
+"""Reductions: edge cases, and faults that all backends would share."""
 
 import re
 
@@ -16,7 +16,7 @@ everywhere = pytest.mark.parametrize("backend", BACKENDS)
 
 
 def gradient(function, x, backend):
-    """The tape's gradient on NumPy, the framework's own elsewhere."""
+    """Return the tape's gradient on NumPy, the framework's own elsewhere."""
     if backend == "numpy":
         v = Variable(x, requires_grad=True)
         return numpy(autodiff.grad(function(v), v)[0])
@@ -42,7 +42,7 @@ def test_prod_and_cumprod_at_zeros(backend):
 @pytest.mark.parametrize("axis", [(0, 1), (0, 2), (2, 1), (2, 0), (-1, 0), (0, 1, 2)])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_products_over_several_axes(backend, axis):
-    """Sizes were those of other dimensions: an error but where they are the same."""
+    """With mixed-up dimensions this fails unless the sizes are equal."""
     x = np.random.default_rng(0).uniform(0.5, 1.5, (2, 3, 4))
     wanted = np.prod(x, axis, keepdims=True)
     for keepdims in (False, True):
@@ -110,7 +110,7 @@ def test_axis_named_twice(name, backend):
 
 @everywhere
 @pytest.mark.parametrize("name", ["max", "min", "amax", "ptp", "argmax", "argmin"])
-def test_nothing_to_reduce(name, backend):
+def test_empty_reductions_are_an_error(name, backend):
     with pytest.raises(ArgumentError, match=f"`{name}`"):
         getattr(ops, name)(tensors(np.ones((2, 0)), backend), axis=1)
 
@@ -129,8 +129,8 @@ def test_bad_input(backend):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("values", [[1e8, 1e8], [-2e4, -2e4 - 1], [3e30, 1.0], [-np.inf, 0.0], [5e7, 5e7 - 8, 5e7 + 8]])
-def test_the_gradient_of_logsumexp_is_the_softmax(backend, values, dtype):
-    """A large result is rounded, so exp(x - result) would be wrong."""
+def test_gradient_of_logsumexp_is_the_softmax(backend, values, dtype):
+    """Large results are rounded, so exp(x - result) would be inaccurate."""
     x = np.array(values, dtype)
     shares = np.exp(x.astype(float) - x.max())
     got = numpy(gradops.grad(lambda x: ops.sum(ops.logsumexp(x, 0)))(tensors(x, backend)))
@@ -139,21 +139,21 @@ def test_the_gradient_of_logsumexp_is_the_softmax(backend, values, dtype):
 
 
 @pytest.mark.parametrize("axis", [None, 0, ()])
-def test_logsumexp_of_a_complex_number_is_the_logarithm(backend, axis):
+def test_logsumexp_of_a_complex_scalar_is_the_logarithm(backend, axis):
     z = np.array([1 + 7.5j, -2 - 4j]) if axis == () else np.array(1 + 7.5j)
     got = numpy(ops.logsumexp(tensors(z, backend), axis))
     np.testing.assert_allclose(got, np.log(np.exp(z)), 1e-12)
 
 
 AXES = [name for name, op in registry.items() if re.match(r"\(x: 'Tensor', axis: 'Axes'", str(op.signature))]
-"""The ops of a tensor and its axes."""
+"""Ops of a tensor and its axes."""
 
 
 @pytest.mark.short_cases(5, "jax", "tensorflow")
 @everywhere
 @pytest.mark.parametrize("name", AXES)
-def test_axes_of_a_number_may_be_a_tuple(name, backend):
-    """``(0,)`` is 0, in the value and in the gradients: eager, compiled, of a variable."""
+def test_axes_of_a_scalar_may_be_a_tuple(name, backend):
+    """``(0,)`` acts as 0 in values and gradients: eager, compiled, and on variables."""
     x = tensors(np.array(1.5), backend)
     op = registry[name].call
 

@@ -1,4 +1,4 @@
-"""docs/reviewers.md is true of the repository, and paper/ is as JOSS asks, with figures of this project."""
+"""docs/reviewers.md matches the repository, and paper/ meets JOSS' requirements, with this project's figures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def rows() -> list[list[str]]:
     return [[cell.strip() for cell in line.split(" | ")] for line in lines]
 
 
-def test_files_that_are_named_exist():
+def test_named_files_exist():
     known = {path.name for folder in ("tests/python", "tools") for path in (ROOT / folder).iterdir()}
     for asked, state, by in ([*row, ""][:3] for row in rows()):
         assert state, asked
@@ -26,8 +26,8 @@ def test_files_that_are_named_exist():
             assert (ROOT / name).exists() or name in known, f"{asked}: {name}"
 
 
-def test_what_is_open_is_open():
-    """A row that a file answers otherwise is changed with it."""
+def test_open_points_are_still_open():
+    """If a file answers a row differently, the row must be changed with it."""
     state = {asked: state for asked, state, *_ in rows()}
     description, project = (ROOT / "DESCRIPTION").read_text(), (ROOT / "pyproject.toml").read_text()
     written = {
@@ -40,7 +40,7 @@ def test_what_is_open_is_open():
     assert {asked for asked, done in written.items() if done == state[asked].startswith("open")} == set()
 
 
-def test_the_paper_is_as_joss_asks():
+def test_paper_meets_joss_requirements():
     _, head, text = (ROOT / "paper" / "paper.md").read_text().split("---\n", 2)
     assert {"title:", "tags:", "authors:", "affiliations:", "date:", "bibliography:"} <= set(head.split())
     sections = ["Summary", "Statement of need", "State of the field", "Software design", "Research impact statement"]
@@ -50,7 +50,7 @@ def test_the_paper_is_as_joss_asks():
     assert sorted(set(re.findall(r"@(\w+)", text))) == sorted(keys)
 
 
-def test_figures_of_the_paper_are_those_of_the_benchmarks():
+def test_paper_figures_match_the_benchmarks():
     text, page = (ROOT / "paper" / "paper.md").read_text(), (ROOT / "benchmarks" / "README.md").read_text()
     speed = re.search(r"^Speed is measured.*?\n\n", text, flags=re.M | re.S)[0]
     figures = re.findall(r"(?<![\w.])\d[\d.]*\d", speed)

@@ -1,7 +1,7 @@
-"""Each rule of an op against the op itself: native code, derivatives, batches. No rule is listed here: all are.
+"""Every rule of an op against the op itself: native code, derivatives, batches. Rules are found, not listed.
 
-The arguments are those of the parity cases. ``make test-rules`` runs this file; ``tools/mutate`` shows that it fails
-for a rule that is wrong.
+The parity cases provide the arguments. ``make test-rules`` runs this file; ``tools/mutate`` shows that a wrong rule
+makes it fail.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from parity import flat, is_own
 from test_facts import CASES_OF, few
 from test_parity import OF_RULES
 
-import gradops.scipy.special  # noqa: F401  # whose ops are native, too
+import gradops.scipy.special  # noqa: F401  # registers ops with native rules
 from gradops import Variable, autodiff, backends, config, errors, functional, ops
 from gradops.autodiff import record
 from gradops.functional import batched
@@ -33,7 +33,7 @@ from gradops.ops._dispatch import registry
 MANY_NUMBERS = np.array(
     [0.3, 0.7, 2.5, 0.05, 40.0, -0.8, 0.0, 1.0, -3.0, 800.0, 1e-9, np.inf, np.nan, 6.25, 0.5, -np.inf]
 )
-"""With those at which a function has an end or a form of its own."""
+"""Values, including end points of functions and arguments of special formulas."""
 
 rules = importlib.import_module("gradops.jit.native.registry")
 plan = importlib.import_module("gradops.jit.native.plan")
@@ -42,10 +42,10 @@ machine = importlib.import_module("gradops.jit.native.machine")
 
 @functools.cache
 def examples(name: str) -> list[tuple]:
-    """Calls of an op: a function and its arguments by name."""
+    """Return calls of an op: a function and its arguments by name."""
     if name.startswith("scipy."):
         entry = attrgetter(name)(importlib.import_module("gradops")).op
-        # Kernels with limits leave native code where a number is beyond: they are met at the numbers within alone.
+        # Kernels with limits leave native code for numbers beyond, so also call them with the numbers within.
         numbers = [MANY_NUMBERS, *([MANY_NUMBERS[np.abs(MANY_NUMBERS) < 50]] if rules.known_of(name).limits else [])]
         shifted = [[np.roll(x, 5 * i) for i in range(len(entry.parameters))] for x in numbers]
         return [(entry.call, dict(zip(entry.parameters, x))) for x in shifted]
@@ -58,7 +58,7 @@ def examples(name: str) -> list[tuple]:
 
 
 def quietly(test):
-    """On NumPy, with nothing said of what is not a number."""
+    """Run a test on NumPy with warnings ignored."""
 
     @functools.wraps(test)
     def run(name, *more):
@@ -70,7 +70,7 @@ def quietly(test):
 
 
 def arrays(arguments: dict) -> dict:
-    """The arguments that are arrays, also those in lists, by a name for each."""
+    """Return the array arguments, also those inside lists, each by its own name."""
     found = {}
     for name, value in arguments.items():
         for i, x in enumerate(value if isinstance(value, (list, tuple)) else [value]):
@@ -80,7 +80,7 @@ def arrays(arguments: dict) -> dict:
 
 
 def with_arrays(arguments: dict, changed: dict) -> dict:
-    """The arguments with other arrays."""
+    """Return the arguments with some arrays replaced."""
     given = {name: list(value) if isinstance(value, (list, tuple)) else value for name, value in arguments.items()}
     for (name, i), x in changed.items():
         if i is None:
@@ -98,24 +98,24 @@ LOOPS = {
     "cond": lambda x: ops.cond(x[0] < x[1], lambda: ops.exp(x[2]), lambda: x[2] - 1.0),
 }
 NUMBERS = np.array([0.3, -0.8, 1.7, 0.25])
-PUBLIC = [name for name in registry if not name.startswith("scipy.special._")]  # those take complex numbers alone
+PUBLIC = [name for name in registry if not name.startswith("scipy.special._")]  # those take complex numbers
 NATIVE = sorted({*rules.RULES, *filter(rules.rule_of, PUBLIC)})
 
 
 @pytest.mark.skipif(machine.machine() is None, reason="llvmlite is not installed")
 @pytest.mark.parametrize("name", NATIVE)
 @quietly
-def test_native_code_is_the_op(name):
+def test_native_code_equals_the_op(name):
     met, rule = [], rules.rule_of(name)
 
     def noting(*arguments):
         cells = rule(*arguments)
-        met.append(name)  # not where it refuses
+        met.append(name)  # not reached if the rule refuses
         return cells
 
     calls = [(LOOPS[name], {"x": NUMBERS})] if name in LOOPS else examples(name)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "FEWEST", 1)  # otherwise a run of single steps is NumPy's
+        patch.setattr(plan, "FEWEST", 1)  # otherwise NumPy runs single steps
         patch.setitem(rules.RULES, name, noting)
         for f, arguments in calls:
             tensors = arrays(arguments)
@@ -131,7 +131,7 @@ def test_native_code_is_the_op(name):
 
 
 def compiled_and_not(f, arguments: dict, traced: dict) -> tuple | None:
-    """The results of a call natively and not, whose other arrays are constants; None where it is an error."""
+    """Return the results of a call natively and by NumPy, other arrays being constants; None if it raises an error."""
 
     def program(p, *xs):
         return p + 1.0, f(**with_arrays(arguments, dict(zip(traced, xs))))
@@ -147,7 +147,7 @@ def compiled_and_not(f, arguments: dict, traced: dict) -> tuple | None:
 
 
 def scalar(f, arguments: dict, places: list):
-    """A sum of the results with fixed weights, as a function of the arrays at ``places``."""
+    """Return a weighted sum of the results as a function of the arrays at ``places``."""
     drawn: list = []
 
     def loss(*xs):
@@ -163,7 +163,7 @@ def scalar(f, arguments: dict, places: list):
 
 
 def differs(loss, xs: list, place: int) -> float | None:
-    """How far the tape's derivative in a direction is from a difference, by what it is of; None where neither tells."""
+    """Return the relative error of the tape's directional derivative against a difference; None if undecidable."""
     rng = np.random.default_rng(11)
     x = xs[place]
     direction = rng.normal(size=x.shape) + (1j * rng.normal(size=x.shape) if x.dtype.kind == "c" else 0)
@@ -181,13 +181,13 @@ def differs(loss, xs: list, place: int) -> float | None:
     h, scale = 1e-5, 1 + abs(slope)
     after, at, before = along(h), along(0), along(-h)
     difference, half = (after - before) / (2 * h), (along(h / 2) - along(-h / 2)) / h
-    bend = (after - 2 * at + before) / h  # the change of the slope over a step
+    bend = (after - 2 * at + before) / h  # the change of the slope over one step
     if (
         not np.isfinite([slope, difference, half]).all()
         or abs(bend) > 1e-2 * scale
         or abs(difference - half) > 1e-4 * scale
     ):
-        return None  # a kink, a jump, or the edge of where there are values
+        return None  # a kink, a jump, or the edge of the domain
     forward = slope
     if x.dtype.kind == "f" and isinstance(y, Variable):
         only = functools.partial(_at_place, loss, xs, place)
@@ -199,7 +199,7 @@ def _at_place(loss, xs: list, place: int, x):
     return loss(*xs[:place], x, *xs[place + 1 :])
 
 
-UNNATURAL = {"nextafter"}  # a step of one unit in the last place, whose gradient is 0
+UNNATURAL = {"nextafter"}  # moves by one unit in the last place; its gradient is defined as 0
 
 
 DERIVATIVES = sorted(
@@ -209,7 +209,7 @@ DERIVATIVES = sorted(
 
 @pytest.mark.parametrize("name", DERIVATIVES)
 @quietly
-def test_derivatives_are_those_of_differences(name):
+def test_derivatives_match_finite_differences(name):
     entry = registry[name]
     told = {argument: [] for argument in record._derivatives[name][0]}
     for f, arguments in examples(name):
@@ -235,7 +235,7 @@ def test_derivatives_are_those_of_differences(name):
 
 
 def batches(arguments: dict, entry) -> list[tuple[dict, list[dict]]]:
-    """Arguments of which tensors are batches, each alone and all together, and those of the members."""
+    """Return batched arguments, with one tensor or all tensors batched, and the arguments of each batch member."""
     tensors = {place: x for place, x in arrays(arguments).items() if entry is None or place[0] in entry.tensors}
     found = []
     makers = [members_of] if entry is None or not entry.facts.elementwise else [members_of, special_members_of]
@@ -248,20 +248,20 @@ def batches(arguments: dict, entry) -> list[tuple[dict, list[dict]]]:
 
 
 def special_members_of(x: np.ndarray) -> list[np.ndarray]:
-    """Three arrays that are the same for all arguments, with zeros, NaN and infinity among floats."""
+    """Return three arrays of equal shape with zeros, NaN and infinities if floating."""
     some = [0.0, np.nan, np.inf, 1.0, -2.0] if x.dtype.kind in "fc" else [0, 1, 3]
     return [np.resize(np.roll(some, k), x.shape).astype(x.dtype) for k in range(3)]
 
 
 def members_of(x: np.ndarray) -> list[np.ndarray]:
-    """Three arrays that differ: where an op takes positions, or truth values, the same in another order."""
+    """Return three different arrays; integers and booleans are only permuted, as they may be indices or masks."""
     if x.dtype.kind in "fc":
         return [x, (x * 0.875).astype(x.dtype), np.flip(x).copy() if x.ndim else x * x.dtype.type(1.125)]
     return [x, np.flip(x).copy(), np.roll(x, 1)]
 
 
 def with_rule(table: dict, of_facts) -> list[str]:
-    """The ops that have a rule in a table, or one that follows from their facts and a kernel of NumPy's."""
+    """Return the ops with a rule in a table, or with a rule that follows from their facts and a NumPy kernel."""
     return sorted(
         name
         for name in CASES_OF
@@ -274,7 +274,7 @@ BATCHED = with_rule(batched.RULES, batched._of_facts)
 
 @pytest.mark.parametrize("name", BATCHED)
 @quietly
-def test_batches_are_their_members(name):
+def test_batches_equal_their_members(name):
     batched.register()
     entry, whole = registry[name], 0
     with pytest.MonkeyPatch.context() as patch:
@@ -302,7 +302,7 @@ def test_batches_are_their_members(name):
 
 
 def special(name: str) -> list[tuple]:
-    """The calls with zeros, NaN and infinity in all their arrays."""
+    """Return the calls with zeros, NaN and infinities in all arrays."""
     return [
         (f, with_arrays(arguments, {place: special_members_of(x)[0] for place, x in arrays(arguments).items()}))
         for f, arguments in examples(name)
@@ -310,7 +310,7 @@ def special(name: str) -> list[tuple]:
 
 
 def others(x: np.ndarray, place: int) -> list[np.ndarray]:
-    """The array with other elements at a place."""
+    """Return the array with other values of one element."""
     element = x.flat[place]
     values = (
         [element + 0.01, -3.7, 3.3] if x.dtype.kind in "fc" else [x.dtype.type(not element), 5][: 1 + (x.dtype != bool)]
@@ -327,8 +327,8 @@ PATTERNS = with_rule(sparsity.RULES, lambda entry: sparsity._of_facts(entry.name
 
 @pytest.mark.parametrize("name", PATTERNS)
 @quietly
-def test_patterns_have_all_that_an_element_depends_on(name):
-    """A result that changes with an element of an argument depends on it; and not all depends on all."""
+def test_patterns_contain_every_dependency(name):
+    """A result that changes with an element must depend on it; sparse patterns must not be completely dense."""
     entry, sparse, tried = registry[name], 0, 0
     for f, arguments in [*examples(name), *(special(name) if entry.facts.elementwise else [])]:
         kinds = "fcbiu" if entry.facts.elementwise or entry.facts.reduces else "fc"
@@ -356,12 +356,12 @@ def test_patterns_have_all_that_an_element_depends_on(name):
     assert sparse or not tried or entry.facts.reduces, "all depends on all"
 
 
-# The tests themselves.
+# Tests of the tests.
 
 
 @pytest.mark.long
-def test_a_wrong_rule_is_noticed():
-    """Of each table some; ``tools/mutate --all`` tries every rule."""
+def test_wrong_rules_are_detected():
+    """Tries some rules of each table; ``tools/mutate --all`` tries every rule."""
     tool = pathlib.Path(__file__).parents[2] / "tools" / "mutate"
     wrong = (
         "native:reciprocal native:reshape derivative:divide.x2 derivative:sum.x batch:where batch:exp pattern:cumsum"

@@ -1,6 +1,6 @@
-"""Deep graphs and long runs: no recursion, linear memory, nothing left behind.
+"""Deep graphs and long runs: no recursion, linear memory, no leaks.
 
-Each check runs in a fresh process, whose memory is its own.
+Each check runs in a new process with memory of its own.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def run(body: str) -> dict:
 @pytest.mark.short_cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("step", ["y * 1.0000001", "ops.reshape(y, (2,))", "y + x", "y[0:2]", "ops.split(y * 1, 1)[0]"])
-def test_a_chain_of_a_million_operations(step):
-    """Builds, differentiates and is freed, by reference counting alone, in memory linear in its length."""
+def test_chain_of_a_million_operations(step):
+    """The chain is built, differentiated and freed by reference counting alone, in memory linear in its length."""
     n = 1_000_000 if step == "y * 1.0000001" else 200_000
     found = run(f"""
 gc.disable()
@@ -92,8 +92,8 @@ print(json.dumps({"h": h.data.tolist()}))
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_a_hundred_thousand_training_steps_leave_nothing():
-    """With in-place updates, hooks, views and retained gradients on the way; the cycle collector is off."""
+def test_hundred_thousand_training_steps_leak_nothing():
+    """The steps use in-place updates, hooks, views and retained gradients; the cycle collector is off."""
     found = run("""
 gc.disable()
 w = Variable(np.full(3, 0.5), requires_grad=True)
@@ -124,7 +124,7 @@ print(json.dumps({"grown": now() - start, "hooks": left[0], "written": left[1]})
 
 @pytest.mark.long
 def test_ten_thousand_scopes_left_by_errors():
-    """Every scope ends where its block fails, and leaves nothing: no mode, no memory, no entry in a list of ends."""
+    """Every scope ends when its block fails, and keeps no mode, no memory and no registered exit."""
     found = run("""
 from gradops import config, gradient_checkpoint_scope, stop_gradient_scope
 from gradops.autodiff import detect_anomaly, enable_grad, inference_mode, is_grad_enabled, profiler, set_grad_enabled
@@ -155,8 +155,8 @@ print(json.dumps({"grown": now() - start, "objects": len(gc.get_objects()) - obj
 
 @pytest.mark.long
 @pytest.mark.parametrize("library", ["numpy", "jax", "torch"])
-def test_a_thousand_compilations(library):
-    """Of functions that are made anew, and dropped with their programs."""
+def test_thousand_compilations(library):
+    """Compiles functions that are created in a loop and dropped with their programs."""
     pytest.importorskip(library)
     found = run(f"""
 import gradops

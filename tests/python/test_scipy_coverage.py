@@ -1,4 +1,4 @@
-"""Each public name of SciPy's modules: covered, or refused with a reason; more are covered than by ``jax.scipy``."""
+"""Each public name of SciPy's modules is covered, or refused with a reason; coverage exceeds ``jax.scipy``."""
 
 import importlib
 import pathlib
@@ -25,7 +25,7 @@ TOOLS = pathlib.Path(__file__).parents[2] / "tools"
 
 @pytest.mark.skipif(not (TOOLS / "scipy_table.py").exists(), reason="the tools are not part of the source distribution")
 @pytest.mark.parametrize("package", ["jax", "autograd"])
-def test_more_is_covered_than_by_others(package, monkeypatch):
+def test_more_is_covered_than_by_other_libraries(package, monkeypatch):
     pytest.importorskip("jax")
     pytest.importorskip("autograd")
     monkeypatch.syspath_prepend(str(TOOLS))
@@ -45,14 +45,14 @@ CALLS = (*NUMBERS, (LISTS[0],), (LISTS[0], [1.0, 2.0, 4.0]), (LISTS[1],))
 
 
 def without_dimensions(results) -> list[bool]:
-    """Of a result, or of each of several, True for an array that is no number."""
+    """Return for each result whether it is a zero-dimensional array instead of a scalar."""
     parts = results if isinstance(results, (list, tuple)) else [results]
     return [isinstance(part, np.ndarray) and not part.ndim for part in parts]
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("module", modules())
-def test_where_scipy_gives_a_number_an_array_without_dimensions_is_none(module):
+def test_scalars_of_scipy_are_scalars_here(module):
     ours, theirs = (importlib.import_module(f"{package}.{module}") for package in ("gradops.scipy", "scipy"))
     wrong, seen = [], 0
     for name in ours.__all__:
@@ -62,7 +62,7 @@ def test_where_scipy_gives_a_number_an_array_without_dimensions_is_none(module):
         for given in calls:
             try:
                 expected, got = scipys(*given), own(*given)
-            except Exception:  # a function of something else
+            except Exception:  # a function with other arguments
                 continue
             seen += 1
             if any(a and not b for a, b in zip(without_dimensions(got), without_dimensions(expected))):

@@ -1,4 +1,4 @@
-"""Docstrings of ``gradops.scipy``: examples with a derivative, whose numbers SciPy's differences confirm."""
+"""Docstrings of ``gradops.scipy``: examples with a derivative, checked against finite differences of SciPy."""
 
 import contextlib
 import doctest
@@ -28,7 +28,7 @@ NUMBER = re.compile(r"-?(?:\d+\.?\d*(?:e[+-]?\d+)?|\bnan\b|\binf\b)")
 
 
 class Differences:
-    """``gradops`` in an example of SciPy's functions: Richardson's differences in place of derivatives."""
+    """Stands for ``gradops`` in an example of SciPy functions: Richardson differences instead of derivatives."""
 
     @staticmethod
     def jacobian(function):
@@ -52,7 +52,7 @@ def examples(row: _examples.Row) -> list[doctest.Example]:
 
 
 def printed(row: _examples.Row, module: str, derivatives, functions, package) -> str:
-    """The lines that an example prints, with the module's functions and the derivatives given."""
+    """Return the lines that an example prints with the given functions and derivatives."""
     package_name, _, name = module.rpartition(".")
     names = {"np": np, "ops": ops, "gradops": derivatives, package_name: package, name: functions}
     lines = io.StringIO()
@@ -72,7 +72,7 @@ SHARP = {
     "fmin_tnc": {"approx_grad": True, "disp": 0},
     "approx_fprime": {"epsilon": 1e-5},
 }
-"""SciPy's functions of :mod:`scipy.optimize` that need more digits, or to be told to take differences."""
+"""Functions of :mod:`scipy.optimize` that need tighter tolerances or an option for finite differences."""
 
 OTHERS = {
     "fmin_ncg": lambda f, x, disp: scipy.optimize.fmin_bfgs(f, x, disp=disp),
@@ -80,11 +80,11 @@ OTHERS = {
     "logdet": lambda A: np.linalg.slogdet(A.toarray())[1],
     "selected_inverse": lambda A: scipy.sparse.csc_array(np.linalg.inv(A.toarray())),
 }
-"""Functions that SciPy lacks, or that only a derivative takes."""
+"""Functions missing in SciPy, or that only accept a derivative."""
 
 
 def of_scipys(module: str) -> dict:
-    """SciPy's functions by name, as far as it is new enough to have them, sharp enough for differences."""
+    """Return the functions of the installed SciPy by name, with tolerances tight enough for differences."""
     found = dict(vars(importlib.import_module(f"scipy.{module}")))
     if module == "optimize":
         found |= {name: functools.partial(found[name], **options) for name, options in SHARP.items()}
@@ -96,13 +96,13 @@ HEAVY = {"tplquad"}
 
 
 def rows_of(module: str, heavy: bool = False) -> list[_examples.Row]:
-    """The rows with an example, of functions that SciPy is new enough to have."""
+    """Return the rows with an example, for functions of the installed SciPy."""
     here = of_scipys(module)
     return [row for row in ROWS[module] if row.example and row.name in here and (row.name in HEAVY) == heavy]
 
 
 def is_so(module: str, rows: list[_examples.Row]) -> None:
-    """The examples of rows print what they say, and so do differences of SciPy's functions."""
+    """Check that examples print what they show, and that differences of SciPy's functions print the same."""
     package, functions = module.partition(".")[0], types.SimpleNamespace(**of_scipys(module))
     wrong = {}
     for row in rows:
@@ -116,18 +116,18 @@ def is_so(module: str, rows: list[_examples.Row]) -> None:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_the_examples_print_what_differences_of_scipys_functions_give(module):
+def test_examples_match_differences_of_scipy_functions(module):
     is_so(module, rows_of(module))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("module", ["integrate"])
-def test_heavy_examples_print_what_differences_of_scipys_functions_give(module):
+def test_heavy_examples_match_differences_of_scipy_functions(module):
     is_so(module, rows_of(module, heavy=True))
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_each_function_has_an_example_with_a_derivative_and_others_to_see(module):
+def test_each_function_has_an_example_with_a_derivative_and_related_functions(module):
     lost = []
     for name in MODULES[module].__all__:
         value = getattr(MODULES[module], name)
@@ -144,7 +144,7 @@ def test_each_function_has_an_example_with_a_derivative_and_others_to_see(module
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_the_functions_to_see_are_there(module):
+def test_related_functions_exist(module):
     for row in ROWS[module]:
         assert row.see, row.name
         for path in row.see:
@@ -153,7 +153,7 @@ def test_the_functions_to_see_are_there(module):
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_the_errors_that_follow_from_the_signature_are_raised(module):
+def test_errors_implied_by_the_signature_are_raised(module):
     said = {
         "ArgumentTypeError: an argument that is not a number": "text",
         "ArgumentTypeError: a function that is not callable": 3.0,

@@ -1,4 +1,4 @@
-"""``gradops.scipy.fft`` beside SciPy's."""
+"""``gradops.scipy.fft`` against SciPy."""
 
 import functools
 
@@ -94,7 +94,7 @@ def test_each_name_has_a_case():
 
 
 @pytest.mark.parametrize("name", ["irfft", "hfft", "dst", "fft"])
-def test_gradient_by_a_complex_tensor(name):
+def test_gradient_with_respect_to_a_complex_tensor(name):
     f = getattr(fft, name)
 
     def power(re, im):
@@ -108,7 +108,7 @@ def test_gradient_by_a_complex_tensor(name):
 
 @pytest.mark.parametrize("type", [1, 2, 3, 4])
 @pytest.mark.parametrize("name", ["dct", "dst"])
-def test_digits_of_the_composed_transforms(name, type):
+def test_accuracy_of_the_composed_transforms(name, type):
     torch = pytest.importorskip("torch")
     x = rng.normal(size=1000)
     want = getattr(scipy.fft, name)(x, type)
@@ -134,7 +134,7 @@ def test_second_derivative():
 
 @pytest.mark.long
 @each_program(lambda x: ops.sum(fft.dct(x, 3) ** 2))
-def test_programs_of_the_libraries(compiled):
+def test_programs_of_libraries(compiled):
     def f(x):
         return ops.sum(fft.idst(fft.dct(x, 3), 1) * fft.irfft(fft.rfft(x, 5) ** 2, 6))
 

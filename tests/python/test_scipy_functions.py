@@ -1,4 +1,4 @@
-"""SciPy's own functions on variables: its ufuncs are ops, others name the function of ``gradops.scipy``."""
+"""SciPy's own functions on variables: ufuncs act as ops, other functions name their ``gradops.scipy`` counterpart."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ UFUNCS = sorted(
 
 
 @pytest.mark.parametrize("name", UFUNCS)
-def test_a_ufunc_of_scipy_is_the_op(name):
+def test_scipy_ufunc_equals_the_op(name):
     ufunc, op = getattr(scipy.special, name), getattr(special, name)
     points = [np.array([0.3, 0.6]), np.array([0.7, 0.4]), np.array([0.2, 0.5]), np.array([0.4, 0.9])][: ufunc.nin]
     xs = [Variable(x, requires_grad=True) for x in points]
@@ -29,7 +29,7 @@ def test_a_ufunc_of_scipy_is_the_op(name):
     np.testing.assert_array_equal(found.detach().numpy(), op(*points))
 
 
-def test_a_ufunc_of_scipy_is_compiled():
+def test_scipy_ufunc_is_compiled():
     @gradops.jit
     def f(a, x):
         return gradops.ops.sum(scipy.special.gammainc(a, x))
@@ -48,7 +48,7 @@ def test_a_ufunc_of_scipy_is_compiled():
         (lambda v: scipy.special.softmax(v), "special.softmax"),
     ],
 )
-def test_other_functions_name_ours(call, path):
+def test_other_functions_name_their_counterpart(call, path):
     with pytest.raises(ArgumentTypeError, match="does not turn into a NumPy array") as caught:
         call(Variable(np.array([1.0, 2.0]), requires_grad=True))
     assert f"`gradops.scipy.{path}`" in caught.value.hint
@@ -64,14 +64,14 @@ def test_other_functions_name_ours(call, path):
         (lambda v: scipy.integrate.trapezoid(v), "integrate.trapezoid"),
     ],
 )
-def test_scipys_function_is_named(call, path):
-    """With one of ours there, and without."""
+def test_scipy_function_is_named_in_the_error(call, path):
+    """Holds with and without a counterpart in gradops."""
     with pytest.raises(ArgumentTypeError, match="does not turn into a NumPy array") as caught:
         call(Variable(np.array([1.0, 2.0]), requires_grad=True))
     assert f"scipy.{path}`" in caught.value.hint
 
 
-def test_what_is_refused():
+def test_refused_calls():
     v = Variable(np.array([1.0, 2.0]), requires_grad=True)
     with pytest.raises(ArgumentTypeError, match=r"scipy\.special\.logit with `out` is not recorded"):
         scipy.special.logit(v, out=np.zeros(2))

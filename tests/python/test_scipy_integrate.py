@@ -36,7 +36,7 @@ SAMPLES = [
 
 
 def one_by_one(function, count):
-    """With ``x`` by position, also where SciPy wants its name."""
+    """Call with ``x`` by position, even if SciPy requires the keyword."""
     return function if count == 1 else lambda y, x: function(y, x=x)
 
 
@@ -51,7 +51,7 @@ def test_samples(name, arrays, settings):
     agree(ours, theirs, *arrays, over=over, second=over is BACKENDS, rtol=1e-10)
 
 
-def test_cumulative_simpson_at_places():
+def test_cumulative_simpson_at_given_points():
     agree(
         lambda y, x: integrate.cumulative_simpson(y, x=x, initial=0.5),
         lambda y, x: scipy.integrate.cumulative_simpson(y, x=x, initial=0.5),
@@ -59,8 +59,8 @@ def test_cumulative_simpson_at_places():
     )  # fmt: skip
 
 
-def test_doubled_places():
-    """Where two places are one SciPy leaves the undefined part out; it has no NaN in the gradient either."""
+def test_repeated_points():
+    """For two equal points SciPy omits the undefined part; the gradient must not contain NaN either."""
     x = np.array([0.0, 1.0, 1.0, 2.0, 3.0])
     np.testing.assert_allclose(integrate.simpson(NINE[:5], x), scipy.integrate.simpson(NINE[:5], x=x))
     assert np.isfinite(functional.grad(lambda x: integrate.simpson(NINE[:5], x))(x)).all()
@@ -123,7 +123,7 @@ def test_integrals_to_second_order(name):
 @pytest.mark.short_cases(1, "jax", "tensorflow")
 @pytest.mark.parametrize("backend", BACKENDS[1:])
 @pytest.mark.parametrize("name", ["quad", "solve_ivp", "odeint"])
-def test_integrals_of_libraries(name, backend):
+def test_integrals_on_libraries(name, backend):
     function = INTEGRALS[name]
     found = functional.grad(function)(tensors(np.asarray(1.2), backend))
     assert gradops.backends.of(found).name == backend
@@ -131,7 +131,7 @@ def test_integrals_of_libraries(name, backend):
 
 
 @pytest.mark.long
-def test_transformations_of_libraries():
+def test_library_transformations():
     expected = functional.hessian(INTEGRALS["quad"], 1.2)
     if "torch" in BACKENDS:
         import torch
@@ -148,14 +148,14 @@ def test_transformations_of_libraries():
 
 
 def test_closed_forms():
-    """Infinite limits, a singular end, and a step whose integral moves with the limit."""
+    """Covers infinite limits, a singular end point, and a step function whose integral moves with the limit."""
     area = functional.grad(lambda a: integrate.quad(bell, -np.inf, np.inf, (a,))[0])
     np.testing.assert_allclose(area(2.0), -0.5 * np.sqrt(np.pi) * 2**-1.5, 1e-10)
     below = functional.grad(lambda a: integrate.quad(lambda x: ops.exp(a * x), -np.inf, 0.0)[0])
     np.testing.assert_allclose(below(2.0), -0.25, 1e-10)
     power = functional.grad(lambda a: integrate.quad(lambda x: ops.exp(-a * ops.log(x)), 0.0, 1.0)[0])
     np.testing.assert_allclose(power(0.3), 1 / 0.7**2, 1e-6)
-    # Next to the singular end 1 - x is 1, and the function infinite.
+    # Next to the singular end point 1 - x rounds to 1, and the function is infinite.
     rounded = functional.grad(lambda a: integrate.quad(lambda x: (-ops.log(1 - x)) ** (-1 / a), 0.0, 1.0)[0])
     np.testing.assert_allclose(rounded(2.0), scipy.special.gamma(0.5) * scipy.special.digamma(0.5) / 4, 1e-6)
     step = functional.grad(lambda b: integrate.quad(lambda x: ops.where(x < 1.0, 0.0, 3.0), 0.0, b, points=[1.0])[0])
@@ -166,7 +166,7 @@ def test_closed_forms():
     np.testing.assert_allclose(third(0.7), -np.sin(0.7), 1e-6)
 
 
-def test_values_are_scipys_without_a_gradient():
+def test_values_without_a_gradient_match_scipy():
     assert integrate.quad(bell, 0, 1, (2.0,)) == scipy.integrate.quad(lambda x: np.exp(-2 * x * x), 0, 1)
     assert len(integrate.quad(bell, 0, 1, (2.0,), full_output=1)) == 3
     ours = integrate.solve_ivp(lambda t, y: -y, (0, 1), [1.0], dense_output=True, events=lambda t, y: y[0] - 0.5)
@@ -178,7 +178,7 @@ def test_values_are_scipys_without_a_gradient():
 
 
 @pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853"])
-def test_recorded_steps_are_scipys(method):
+def test_recorded_steps_match_scipy(method):
     places = np.linspace(0.0, 2.0, 7)
     for t_eval in (None, places, places[2:4], places[::-1]):
         ends = (0.0, 2.0) if t_eval is not places[::-1] else (2.0, 0.0)
@@ -221,7 +221,7 @@ def test_adjoint_of_odeint():
         np.testing.assert_allclose(functional.grad(lambda a, g=gradient: end(a, g))(0.7), -2 * np.exp(-1.4), 1e-6)
 
 
-def test_derivatives_by_times():
+def test_derivatives_with_respect_to_times():
     def end(t):
         return integrate.solve_ivp(lambda t, y: -y * t, (0.0, t), [1.0], rtol=1e-10, atol=1e-12).y[0, -1]
 
@@ -238,11 +238,11 @@ def decay(t, y):
 
 
 def decayed(first, last):
-    """The solution of ``decay`` that is 1 at ``first``."""
+    """Return the solution of ``decay`` that is 1 at ``first``."""
     return ops.exp((first * first - last * last) / 2)
 
 
-MOVING = {  # times that move, and the solution there
+MOVING = {  # times that depend on t, and the solution there
     "end": (lambda t: ((0.1, t), None), lambda t: decayed(0.1, t)),
     "start": (lambda t: ((t, 0.9), None), lambda t: decayed(t, 0.9)),
     "t_eval": (lambda t: ((0.1, 1.0), [0.3, t]), lambda t: decayed(0.1, t)),
@@ -257,8 +257,8 @@ MOVING = {  # times that move, and the solution there
     "method", ["RK45", "LSODA", *(pytest.param(name, marks=pytest.mark.long) for name in ("Radau", "BDF"))]
 )
 @pytest.mark.parametrize("which", MOVING)
-def test_adjoint_by_times(which, method, backend):
-    """``dy(T)/dT`` is the slope at ``T``: it was 0."""
+def test_adjoint_derivatives_with_respect_to_times(which, method, backend):
+    """``dy(T)/dT`` is the slope at ``T``."""
     times, closed = MOVING[which]
 
     def end(t):
@@ -274,7 +274,7 @@ def test_adjoint_by_times(which, method, backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_adjoint_of_odeint_by_times(backend):
+def test_adjoint_of_odeint_with_respect_to_times(backend):
     def at(t):
         return integrate.odeint(lambda y, t: -t * y, [1.0], t, gradient="adjoint")[:, 0]
 
@@ -285,7 +285,7 @@ def test_adjoint_of_odeint_by_times(backend):
 
 
 def turning(t, y, a):
-    """A complex equation; ``a`` is real."""
+    """Return the right-hand side of a complex equation; ``a`` is real."""
     a, t = (ops.cast(ops.convert_to_tensor(x), "complex128") for x in (a, t))
     return ops.stack([1j * a * y[0], 0.5j * t * y[0] - y[1]])
 
@@ -294,7 +294,7 @@ def turning(t, y, a):
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("settings", [("RK45", "steps"), ("DOP853", "steps"), ("RK45", "adjoint"), ("BDF", "adjoint")])
 def test_complex_equations(settings, backend):
-    """Values are SciPy's, and derivatives by a real parameter, the end and the complex start differences of these."""
+    """Values match SciPy's; derivatives by a real parameter, the end and the complex start match differences."""
     method, gradient = settings
     a, end, y0 = 0.7, 0.6, np.array([1 + 0.5j, 0.3 - 1j])
     precise = {"rtol": 1e-8, "atol": 1e-10}
@@ -331,7 +331,7 @@ def test_complex_equations(settings, backend):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_complex_integrands(backend):
-    """``quad_vec`` takes them as SciPy's does; what only takes real ones says so."""
+    """``quad_vec`` accepts complex integrands as in SciPy; real-only functions raise a clear error."""
 
     def area(a, b):
         y = integrate.quad_vec(lambda x: ops.exp(1j * ops.cast(ops.convert_to_tensor(a * x), "complex128")), 0.0, b)[0]
@@ -414,8 +414,8 @@ def test_errors():
         gradops.jit(INTEGRALS["quad"])(np.array(1.2))
 
 
-@pytest.mark.filterwarnings("ignore")  # SciPy's, of the value
-def test_a_derivative_that_is_not_reached_is_an_error():
+@pytest.mark.filterwarnings("ignore")  # SciPy warns about the value
+def test_unconverged_derivative_is_an_error():
     def f(a):
         return integrate.quad(lambda x: ops.sin(a / x) / x, 0.0, 1.0)[0]
 
@@ -423,7 +423,7 @@ def test_a_derivative_that_is_not_reached_is_an_error():
         gradops.grad(f)(1.0)
 
 
-def test_an_inner_integral_is_recorded_only_where_the_outer_one_is():
+def test_inner_integral_is_recorded_only_with_the_outer_one():
     calls = []
 
     def height(y, x, b):
@@ -431,5 +431,5 @@ def test_an_inner_integral_is_recorded_only_where_the_outer_one_is():
         return b * x * y
 
     assert gradops.grad(lambda b: integrate.dblquad(height, 0.0, 2.0, 0.0, 1.0, (b,))[0])(2.0) == pytest.approx(1.0)
-    places = 21  # of a rule; SciPy's value and the outer rule look at values alone, a first point and the sum do not
+    places = 21  # of a rule; SciPy's value and the outer rule need values only, a first point and the sum are recorded
     assert len(calls) <= 2 * places**2 + (places + 1) * (3 * places + 1)

@@ -37,14 +37,14 @@ ONE = np.array(0.4)
 
 
 def on_grid(module, x, p, values, at, method="linear", **settings):
-    """By exact solutions: SciPy's are iterations, see :func:`test_grids_are_products_of_splines`."""
+    """Interpolate with exact solves: SciPy iterates, see :func:`test_grid_interpolants_are_products_of_splines`."""
     exact = module is scipy.interpolate and method in ("slinear", "cubic", "quintic")
     solver = {"solver": scipy.sparse.linalg.spsolve} if exact else {}
     return module.RegularGridInterpolator((x, p), values, method, **settings, **solver)(at)
 
 
 def joined(module, x, first=True):
-    """A vector whose last element is its first."""
+    """Return a vector whose last element is its first."""
     return (ops if module is interpolate else np).concatenate([x, x[:1]])
 
 
@@ -181,13 +181,13 @@ CASES = {
     ],
 }  # fmt: skip
 LOOKS = {"insert", "sproot", "LinearNDInterpolator", "NearestNDInterpolator", "griddata"}
-"""Whose calls look at values."""
+"""Functions whose calls depend on values."""
 OF_OTHERS = set(
     "Akima1DInterpolator CubicHermiteSpline InterpolatedUnivariateSpline LSQUnivariateSpline PchipInterpolator"
     " UnivariateSpline barycentric_interpolate interpn krogh_interpolate make_lsq_spline make_smoothing_spline"
     " make_splrep pchip_interpolate spalde splantider splder splev splint splrep".split()
 )
-"""That are others here, of which short runs have all backends and second derivatives."""
+"""Functions implemented differently here: the short suite checks every backend and second derivatives."""
 
 
 def test_each_name_has_a_case():
@@ -217,7 +217,7 @@ NUMBERED = [(name, i) for name, cases in CASES.items() for i in range(len(cases)
 def test_values_and_derivatives(name, number, whole):
     function, arrays = CASES[name][number]
     looks = name in LOOKS or "insert_knot" in inspect.getsource(function) or (name, number) == ("RBFInterpolator", 8)
-    each = (whole == "all" or whole and name not in PROGRAMS) and not looks  # those are on each in `test_programs`
+    each = (whole == "all" or whole and name not in PROGRAMS) and not looks  # those are checked in `test_programs`
     agree(
         lambda *xs: function(interpolate, *xs),
         lambda *xs: function(scipy.interpolate, *xs),
@@ -237,13 +237,13 @@ def test_values_and_derivatives(name, number, whole):
     + [pytest.param(name, True, marks=pytest.mark.long) for name in PROGRAMS if name != "KroghInterpolator"],
 )
 def test_programs(name, compiled):
-    """``torch.compile`` takes ten seconds for a spline."""
+    """``torch.compile`` takes ten seconds per spline."""
     function, arrays = PROGRAMS[name]
     in_programs(lambda *xs: ops.sum(function(*xs) ** 2), *arrays, compiled=None if compiled else False, rtol=1e-7)
 
 
 @pytest.mark.long
-def test_sites_without_a_length_in_a_graph():
+def test_sites_of_unknown_length_in_a_graph():
     tf = pytest.importorskip("tensorflow")
 
     def total(x, y):
@@ -265,7 +265,7 @@ def test_few_sites(bc_type, count):
 
 
 def test_interpolation_at_a_site():
-    """Where a place is a site its polynomial goes on to be smooth, and so do its derivatives."""
+    """At a site the interpolating polynomial is smooth, and so are its derivatives."""
     slope = functional.grad(lambda v: interpolate.BarycentricInterpolator(X, Y)(v))
     exact = interpolate.KroghInterpolator(X, Y)
     np.testing.assert_allclose(slope(X[2]), exact.derivative(X[2]))
@@ -277,7 +277,7 @@ def test_interpolation_at_a_site():
     assert np.isfinite(bend).all()
 
 
-def test_points_of_triangles():
+def test_gradients_of_triangulated_points():
     def value(p):
         return ops.sum(interpolate.LinearNDInterpolator(p, NINE, 0.0)(NEAR) ** 2)
 
@@ -308,11 +308,11 @@ def test_roots():
         gradops.jit(roots)(C)
 
 
-def test_objects_grow():
+def test_objects_can_be_extended():
     for module in ("PPoly", "BPoly"):
         for x in (X[-1] + np.array([0.5, 1.0]), X[0] - np.array([1.0, 0.5])):
             ours, theirs = (getattr(m, module)(C, X) for m in (interpolate, scipy.interpolate))
-            more = C[: 2 if x[0] > X[0] else 4, :2]  # SciPy puts no lower degree in front
+            more = C[: 2 if x[0] > X[0] else 4, :2]  # SciPy cannot prepend pieces of lower degree
             ours.extend(more, x)
             theirs.extend(more, x)
             np.testing.assert_allclose(ours.c, theirs.c)
@@ -386,8 +386,8 @@ def test_errors(call, kind, words):
     assert isinstance(found.value, (GradopsError, AttributeError))
 
 
-def test_grids_are_products_of_splines():
-    """Of places, which SciPy's iterations, with a tolerance of 1e-6 of the right side's length, come near to."""
+def test_grid_interpolants_are_products_of_splines():
+    """SciPy's iterative solver is accurate to 1e-6 of the right-hand side's norm only."""
     steep = 100 * SURFACE
     rows = scipy.interpolate.make_interp_spline(X, steep)(AT[:, 0])
     want = [scipy.interpolate.make_interp_spline(GRID, row)(at) for row, at in zip(rows, AT[:, 1])]

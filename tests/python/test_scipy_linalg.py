@@ -1,4 +1,4 @@
-"""``gradops.scipy.linalg`` beside SciPy's."""
+"""``gradops.scipy.linalg`` against SciPy."""
 
 import functools
 
@@ -20,7 +20,7 @@ TALL, WIDE = rng.normal(size=(4, 3)), rng.normal(size=(3, 4))
 COLUMNS, VECTOR = rng.normal(size=(3, 2)), rng.normal(size=3)
 SKEWED = 0.1 * COLUMNS[:, ::-1]
 DEFINITE = GENERAL @ GENERAL.T + 2 * np.eye(3)
-UNEVEN = DEFINITE + np.triu(rng.normal(size=(3, 3)), 1)  # the upper triangle is another matrix' still
+UNEVEN = DEFINITE + np.triu(rng.normal(size=(3, 3)), 1)  # the upper triangle belongs to another matrix
 UNEVEN_BELOW = UNEVEN.T.copy()
 STABLE = -(GENERAL @ GENERAL.T) - np.eye(3) + np.array([[0, 1, 0], [-1, 0, 2], [0, -2, 0]])
 REGULAR = DEFINITE + 0.5 * (GENERAL - GENERAL.T)  # eigenvalues right of the imaginary axis, not symmetric
@@ -36,7 +36,7 @@ def named(name, **settings):
 
 
 def projector(module, a, **settings):
-    """Eigenvectors without their sign."""
+    """Return eigenvalues and a projector, which does not depend on the sign of eigenvectors."""
     w, v = module.eigh(a, **settings)
     return w, v[..., :1] @ (v[..., :1].conj().swapaxes(-1, -2) if isinstance(v, np.ndarray) else adjoint(v[..., :1]))
 
@@ -59,7 +59,7 @@ def sum_of_eigenvalues(module, *xs):
 
 
 def of_vectors(module, a):
-    """By both eigenvectors without their phases, and in any order."""
+    """Return a function of left and right eigenvectors that is invariant to phases and order."""
     w, left, right = module.eig(a, left=True)
     if module is linalg:
         return ops.real(
@@ -70,7 +70,7 @@ def of_vectors(module, a):
 
 
 def squares(name, **settings):
-    """Of factors whose signs are free: the elements' squares."""
+    """Return the squared elements of factors, whose signs are arbitrary."""
 
     def function(module, *xs):
         y = getattr(module, name)(*xs, **settings)
@@ -80,17 +80,17 @@ def squares(name, **settings):
 
 
 def once(name, of, **settings):
-    """A part of the results."""
+    """Return a function that computes one part of the results."""
     return lambda module, *xs: of(getattr(module, name)(*xs, **settings))
 
 
 def real(x):
-    """Where SciPy gives a complex result whose imaginary part is 0."""
+    """Return the real part of a result that SciPy makes complex with zero imaginary part."""
     return x.real if isinstance(x, np.ndarray) else ops.real(x)
 
 
 def riccati(name):
-    """Of matrices ``q`` and ``r`` that are symmetric."""
+    """Return a Riccati solver that symmetrises ``q`` and ``r``."""
 
     def function(module, a, b, q, r, *more):
         q, r = (x @ (x.conj().T if module is scipy.linalg else adjoint(x)) for x in (q, r))
@@ -269,7 +269,7 @@ def test_agrees_with_scipy_everywhere(name):
 def test_agrees_with_scipy_to_second_order(name, function, arrays):
     try:
         checked(function, arrays, gradient_rtol=1e-5)
-    except errors.ArgumentError as error:  # pivots and intervals of eigenvalues, which programs do not know
+    except errors.ArgumentError as error:  # pivots and eigenvalue intervals must be known in programs
         assert "known" in str(error)
         checked(function, arrays, gradient_rtol=1e-5, over=("numpy", "torch", "tensorflow"), compiled=False)
 
@@ -279,7 +279,7 @@ def test_each_name_has_a_case():
 
 
 @pytest.mark.parametrize("name", CONSTANT)
-def test_constants_are_scipys(name):
+def test_constants_match_scipy(name):
     for ours, theirs in zip(
         np.atleast_1d(getattr(linalg, name)(*CONSTANT[name])),
         np.atleast_1d(getattr(scipy.linalg, name)(*CONSTANT[name])),
@@ -297,7 +297,7 @@ COMPLEX += ("companion", "fiedler_companion", "convolution_matrix", "khatri_rao"
 
 @pytest.mark.parametrize("place", [i for i, case in enumerate(CASES) if case[0] in COMPLEX])
 def test_complex_matrices(place):
-    """Values are SciPy's; the gradient is that along a direction."""
+    """Values match SciPy's; the gradient matches a directional difference."""
     name, function, arrays = CASES[place]
     draw = np.random.default_rng(place)
     arrays = [x + 0.2j * draw.normal(size=x.shape) for x in arrays]
@@ -326,7 +326,7 @@ SINGLE = ("logm", "sqrtm", "solve_sylvester", "solve_banded", "polar", "solve_di
 
 
 @pytest.mark.parametrize("name", SINGLE)
-def test_single_precision_stays(name):
+def test_single_precision_is_preserved(name):
     _, function, arrays = next(case for case in CASES if case[0] == name)
     single = [x.astype("float32") for x in arrays]
     for got, want in zip(flat(function(linalg, *single)), flat(function(linalg, *arrays))):
@@ -352,14 +352,14 @@ IN_PROGRAMS = {
 
 @pytest.mark.short_cases(1)
 @pytest.mark.parametrize("name", IN_PROGRAMS)
-def test_in_pytorchs_programs(name):
-    """On the host, in a compiled graph and in batches."""
+def test_torch_programs(name):
+    """Covers eager calls, a compiled graph and batches."""
     torch = pytest.importorskip("torch")
     function = IN_PROGRAMS[name]
     x = torch.tensor(REGULAR, requires_grad=True)
     expected = gradops.grad(doubled(function))(REGULAR)
     torch._dynamo.reset()
-    whole = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 12)  # before, a rule was a break of the graph
+    whole = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 12)  # before, a rule broke the graph
     torch.compile(doubled(function), fullgraph=whole, backend="aot_eager")(x).backward()
     np.testing.assert_allclose(x.grad, expected, 1e-9)
     batch = torch.stack([x.detach(), x.detach() + 0.1])
@@ -368,7 +368,7 @@ def test_in_pytorchs_programs(name):
     np.testing.assert_allclose(found[1], gradops.grad(doubled(function))(batch[1].numpy()), 1e-9)
 
 
-def test_in_jaxs_batches_and_tensorflows_graphs():
+def test_jax_batches_and_tensorflow_graphs():
     jax, tf = pytest.importorskip("jax"), pytest.importorskip("tensorflow")
     batch = np.stack([REGULAR, REGULAR + 0.1])
     expected = [gradops.grad(doubled(linalg.sqrtm))(x) for x in batch]
@@ -384,7 +384,7 @@ def test_in_jaxs_batches_and_tensorflows_graphs():
     np.testing.assert_allclose(gradient(tf.constant(REGULAR)), expected[0], 1e-9)
 
 
-def test_roots_of_real_matrices_without_a_real_one_are_complex():
+def test_complex_roots_and_logarithms_of_real_matrices():
     a = -REGULAR
     for name in ("sqrtm", "logm"):
         want = getattr(scipy.linalg, name)(a)
@@ -392,13 +392,13 @@ def test_roots_of_real_matrices_without_a_real_one_are_complex():
         assert np.iscomplexobj(want)
 
 
-def test_powers_have_a_derivative_by_the_exponent():
+def test_matrix_power_has_a_derivative_by_the_exponent():
     y = gradops.grad(lambda t: ops.sum(linalg.fractional_matrix_power(REGULAR, t)))(0.3)
     want = np.sum(scipy.linalg.logm(REGULAR) @ scipy.linalg.fractional_matrix_power(REGULAR, 0.3)).real
     np.testing.assert_allclose(y, want, 1e-12)
 
 
-def test_the_random_numbers_of_a_program_stay():
+def test_global_random_state_is_preserved():
     np.random.seed(1)
     first = np.random.random()
     np.random.seed(1)
@@ -426,11 +426,11 @@ def test_errors_name_the_argument(call, argument):
 
 
 @pytest.mark.parametrize("name", "cholesky circulant expm fiedler toeplitz".split())
-def test_numbers_are_matrices_of_one_element(name):
+def test_scalars_act_as_matrices_of_one_element(name):
     np.testing.assert_allclose(getattr(linalg, name)(2.0), getattr(scipy.linalg, name)(2.0))
 
 
-def test_equations_of_numbers():
+def test_matrix_equations_of_scalars():
     four = 2.0, 1.0, 3.0, 1.5
     found = linalg.solve_continuous_are(*four)
     np.testing.assert_allclose(found, scipy.linalg.solve_continuous_are(*four))
@@ -451,13 +451,13 @@ AT_REPEATED_VALUES = {
     "polar": lambda a: ops.sum(OTHER * linalg.polar(a)[0]),
     "nuclear norm": lambda a: ops.trace(linalg.polar(a)[1]),
 }
-"""The functions that the docstrings of ``eigh``, ``svd`` and ``funm`` name."""
+"""Functions that the docstrings of ``eigh``, ``svd`` and ``funm`` recommend."""
 
 
 @pytest.mark.parametrize("values", [(2.0, 2.0, 2.0), (2.0, 2.0, 3.0)])
 @pytest.mark.parametrize("name", AT_REPEATED_VALUES)
 def test_functions_with_derivatives_at_repeated_values(name, values):
-    """Slope and curvature along lines are those of differences."""
+    """Slope and curvature along lines match finite differences."""
     f, a = AT_REPEATED_VALUES[name], np.diag(values)
     slope = gradops.grad(f)
     for line in (OTHER, OTHER.T @ OTHER):

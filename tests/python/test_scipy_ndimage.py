@@ -1,4 +1,4 @@
-"""``gradops.scipy.ndimage`` beside SciPy's."""
+"""``gradops.scipy.ndimage`` against SciPy."""
 
 import functools
 
@@ -19,7 +19,7 @@ LABELS = np.array([[0, 1, 1, 2, 2], [0, 1, 3, 3, 2], [3, 3, 1, 0, 0], [1, 2, 2, 
 PLACES = rng.uniform(-2, 6, size=(2, 6))
 SPECTRUM = np.fft.fft2(PLANE)
 
-# The function, the arrays (of which floating ones are differentiated), settings, and what else `agree()` takes.
+# The function, its arrays (floating ones are differentiated), settings, and further arguments of `agree()`.
 CASES = [
     *[("correlate1d", (PLANE, WEIGHTS), {"axis": 0, "mode": mode, "cval": 1.5}, {}) for mode in filters.MODES],
     ("convolve1d", (LINE, KERNEL.ravel()), {"origin": -1}, {"every": True}),
@@ -102,7 +102,7 @@ def test_constants():
 
 
 @pytest.mark.parametrize("name", ["generic_laplace", "generic_gradient_magnitude"])
-def test_functions_of_the_users(name):
+def test_user_defined_functions(name):
     def second(module, input, axis, output, mode, cval):
         return module.correlate1d(input, [1.0, -2.0, 1.0], axis, output, mode, cval)
 
@@ -126,7 +126,7 @@ def test_shifts_of_spectra():
     agree(ours, theirs, PLANE, np.array([0.7, -1.2]), **QUICK)
 
 
-def test_whole_numbers_stay_whole():
+def test_integers_stay_integers():
     x = rng.integers(0, 200, size=(5, 6)).astype("uint8")
     for name, settings in (
         ("uniform_filter", {"size": 3}),
@@ -146,7 +146,7 @@ def test_whole_numbers_stay_whole():
 
 @pytest.mark.long
 @each_program(lambda x, at: ops.sum(ndimage.map_coordinates(x, at, mode="grid-wrap") ** 2))
-def test_programs_of_the_libraries(compiled):
+def test_programs_of_libraries(compiled):
     def f(x, at):
         y = ndimage.gaussian_filter(x, 0.8) + ndimage.median_filter(x, 3) + ndimage.grey_closing(x, 3)
         y = y + ndimage.rotate(x, 20, reshape=False, order=1) + ndimage.uniform_filter(x, 2)
@@ -196,6 +196,6 @@ def test_errors_name_the_argument(call, argument):
     refused(call, argument)
 
 
-def test_what_is_refused_names_what_to_use():
+def test_refused_functions_name_alternatives():
     with pytest.raises(AttributeError, match="map_coordinates"):
         ndimage.geometric_transform  # noqa: B018

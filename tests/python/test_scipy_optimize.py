@@ -98,12 +98,12 @@ def total(function):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_derivatives_by_the_tape(name):
+def test_derivatives_on_the_tape(name):
     function, a = CASES[name]
     one, a = total(function), np.asarray(a, float)
     first = functional.grad(one)(a)
     [expected] = finite_difference(lambda xs: [np.asarray(one(gradops.Variable(xs[0], requires_grad=True)).data)], [a])
-    scale = np.sum(weights([a], seed=11)[0][0])  # with which finite_difference() weighs the number that it is given
+    scale = np.sum(weights([a], seed=11)[0][0])  # the weight that finite_difference() applies
     np.testing.assert_allclose(np.asarray(first) * scale, expected, 1e-5, 1e-7 * np.abs(expected).max())
     second = functional.jacobian(functional.grad(one), a)
     step = 1e-5 * np.arange(1, a.size + 1).reshape(a.shape)
@@ -118,7 +118,7 @@ NATIVE = ("brentq", "root", "minimize", "least_squares", "curve_fit", "nnls", "l
 @pytest.mark.short_cases(1, "jax", "tensorflow")
 @pytest.mark.parametrize("backend", BACKENDS[1:])
 @pytest.mark.parametrize("name", NATIVE)
-def test_derivatives_of_libraries(name, backend):
+def test_derivatives_on_libraries(name, backend):
     function, a = CASES[name]
     one, a = total(function), np.asarray(a, float)
     found = functional.grad(one)(tensors(a, backend))
@@ -127,11 +127,11 @@ def test_derivatives_of_libraries(name, backend):
 
 
 @pytest.mark.long
-def test_hessians_of_libraries():
+def test_hessians_on_libraries():
     one = total(CASES["minimize"][0])
     expected = functional.hessian(one, A)
     for backend in BACKENDS[1:]:
-        if backend != "jax":  # whose own is below
+        if backend != "jax":  # JAX's own Hessian is tested below
             np.testing.assert_allclose(numpy(functional.hessian(one, tensors(A, backend))), expected, 1e-8, 1e-10)
     if "torch" in BACKENDS:
         import torch
@@ -148,7 +148,7 @@ def test_hessians_of_libraries():
 
 
 def test_closed_forms():
-    """The third derivative, too: a third root's is 10/27 a^(-8/3)."""
+    """Includes the third derivative: for a cube root it is 10/27 a^(-8/3)."""
     root = CASES["brentq"][0]
     third = functional.grad(functional.grad(functional.grad(root)))(8.0)
     np.testing.assert_allclose(third, 10 / 27 * 8 ** (-8 / 3), 1e-10)
@@ -156,7 +156,7 @@ def test_closed_forms():
     np.testing.assert_allclose(bound(np.ones(3)), np.linalg.pinv(M).sum(0))
 
 
-def test_values_are_scipys_without_a_gradient():
+def test_values_without_a_gradient_match_scipy():
     ours = optimize.minimize(hill, [1.0, 1.0], (A,), method="BFGS")
     theirs = scipy.optimize.minimize(lambda x: float(hill(x, A)), [1.0, 1.0], method="BFGS")
     np.testing.assert_allclose(ours.x, theirs.x, 1e-5, 1e-6)
@@ -169,7 +169,7 @@ def test_values_are_scipys_without_a_gradient():
     assert list(columns) == [1, 0, 2]
 
 
-def test_closures_move_the_solution():
+def test_closures_affect_the_solution():
     gradient = functional.grad(lambda a: ops.sum(optimize.fsolve(lambda x: x**3 - a, np.ones(2))))(A)
     np.testing.assert_allclose(gradient, A ** (-2 / 3) / 3)
 
@@ -188,8 +188,8 @@ def test_methods(method):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_operators_between_the_unknown_and_what_is_closed_over(backend):
-    """The unknown is of the library of what a function, or one that it calls, closes over."""
+def test_operators_between_the_unknown_and_closed_over_tensors(backend):
+    """The unknown belongs to the library of the tensors that a function, or one it calls, closes over."""
     a = tensors(np.array(2.0), backend)
 
     def total(a):
@@ -205,7 +205,7 @@ def test_operators_between_the_unknown_and_what_is_closed_over(backend):
 
 
 def test_fit_of_a_linear_model():
-    """The parameters and their covariance in closed form, with standard deviations and with a covariance matrix."""
+    """Parameters and covariance match closed forms, with standard deviations and with a covariance matrix."""
     design = np.stack([X, np.ones_like(X)], 1)
     deviations = 0.1 + X / 10
 
@@ -229,18 +229,18 @@ def test_fit_of_a_linear_model():
     np.testing.assert_allclose(by_deviations, change, 1e-6)
 
 
-def test_bounds_that_move():
+def test_bounds_that_depend_on_parameters():
     def found(a):
         return optimize.minimize(hill, [0.1, 0.1], (beside(A, a) + 1,), bounds=[(None, a / 10), (0.0, None)]).x
 
     moves = functional.jacobian(found, np.asarray(1.0))
-    np.testing.assert_allclose(moves, [0.1, -0.05], 1e-10)  # of the second: 2 (x - a) + 2 (x + bound) = 0
+    np.testing.assert_allclose(moves, [0.1, -0.05], 1e-10)  # from 2 (x - a) + 2 (x + bound) = 0 for the second unknown
     assert optimize.fminbound(well, 0.0, gradops.Variable(0.5, requires_grad=True), (1.2,)).data == 0.5
     assert functional.grad(lambda a: optimize.fminbound(well, 0.0, a, (1.2,)))(0.5) == 1.0
 
 
 def test_constraints():
-    """The nearest point of a plane, of a disc, and of a half space that does not bind."""
+    """Finds the nearest point of a plane, of a disc, and of a half space whose constraint is inactive."""
 
     def nearest(a, **more):
         return optimize.minimize(lambda x, a: ops.sum((x - a) ** 2), [0.5, 0.5], (a,), constraints=more, tol=1e-10).x
@@ -277,7 +277,7 @@ def test_single_precision():
         np.testing.assert_allclose(numpy(found), 2 / 3 * A ** (-1 / 3), 1e-5)
 
 
-def test_without_a_derivative():
+def test_undefined_derivatives():
     for function in (
         lambda a: optimize.bisect(lambda x: (x - a) ** 3, 0.0, 5.0),
         lambda a: optimize.minimize_scalar(lambda x: (x - a) ** 4).x,

@@ -1,4 +1,4 @@
-"""SciPy's solvers in compiled functions, where no value is known: the same results and derivatives as outside."""
+"""SciPy solvers in compiled functions, with unknown values: results and derivatives match uncompiled ones."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def compiled(function, backend):
 
 
 SLOW = [(name, "torch") for name in ("minimize", "root", "closed over", "root_scalar")]
-"""Whose steps PyTorch reads one by one; short runs have one of them."""
+"""Solvers whose steps PyTorch traces one by one; the short suite runs one of them."""
 CASES = [
     pytest.param(name, backend, marks=[pytest.mark.long] if (name, backend) in SLOW else [])
     for name in SOLVERS
@@ -78,7 +78,7 @@ OUTSIDE = SOLVERS | {
         for name in OUTSIDE
     ],
 )
-def test_solvers_run_outside_of_a_graph_of_torch_compile(name, torch):
+def test_solvers_run_outside_a_torch_compile_graph(name, torch):
     function, at = OUTSIDE[name]
     torch._dynamo.reset()
     graph = torch.compile(lambda a: ops.sum(3 * function(2 * a)), backend="eager")
@@ -93,7 +93,7 @@ def test_solvers_run_outside_of_a_graph_of_torch_compile(name, torch):
         torch.compile(lambda a: function(2 * a), backend="eager", fullgraph=True)(torch.tensor(at))
 
 
-def test_what_no_program_can_do_is_an_error():
+def test_value_dependent_solvers_raise_in_programs():
     function = gradops.jit(lambda a: optimize.newton(cubic, 1.0, args=(a,)))
     with pytest.raises(gradops.errors.JitError, match=r"`scipy.optimize.newton` looks at values"):
         function(NUMBER)

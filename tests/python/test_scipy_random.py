@@ -1,5 +1,7 @@
-"""Functions of ``gradops.scipy`` drawn at random, with arguments drawn within their domain: values beside SciPy's,
-derivatives on the tape, of each library and compiled beside differences."""
+"""Random functions of ``gradops.scipy`` with random arguments from their domain.
+
+Values are compared with SciPy's; derivatives on the tape, of each library and compiled are compared with differences.
+"""
 
 import random
 
@@ -16,12 +18,12 @@ from gradops.scipy import special, stats
 
 RANGES = ((0.1, 0.9), (0.3, 3.0), (1.1, 7.0), (-3.0, 3.0))
 STEPS = set("ceil floor round bdtr bdtrc bdtri nbdtr nbdtrc nbdtri pdtr pdtrc pdtri smirnov kolmogorov".split())
-"""Of whole numbers, which differences do not see."""
+"""Arguments that are integers, invisible to differences."""
 METHODS = ("pdf", "logpdf", "cdf", "sf", "logcdf", "logsf", "ppf", "isf")
 
 
 def elementwise() -> list[str]:
-    """The names of functions of tensors alone that SciPy has as a ufunc."""
+    """Return the names of functions that are real ufuncs in SciPy."""
     return sorted(
         name
         for name in special.__all__
@@ -34,7 +36,7 @@ def elementwise() -> list[str]:
 
 
 def continuous() -> list[str]:
-    """The names of families of up to three shapes with a density."""
+    """Return the names of continuous families with up to three shapes."""
     return sorted(
         name
         for name in stats.__all__
@@ -44,7 +46,7 @@ def continuous() -> list[str]:
 
 
 def of_special(rng):
-    """A function, and arguments where it is a number and moves smoothly."""
+    """Return a function, and arguments at which it is finite and smooth."""
     name = rng.choice(elementwise())
     theirs = getattr(scipy.special, name)
     arrays = [np.array([rng.uniform(*rng.choice(RANGES)) for _ in range(3)]) for _ in range(theirs.nin)]
@@ -62,7 +64,7 @@ def of_stats(rng):
 
 
 def differentiable(function, arrays) -> list[int]:
-    """The positions of the arguments by which the function has a derivative."""
+    """Return the positions of the differentiable arguments of a function."""
     found = []
     for i in range(len(arrays)):
         try:
@@ -74,7 +76,7 @@ def differentiable(function, arrays) -> list[int]:
 
 
 def drawn(seed: int, count: int, over) -> list[str]:
-    """What was wrong with as many calls."""
+    """Return the faults of ``count`` random calls."""
     rng, wrong, seen = random.Random(seed), [], 0
     while seen < count:
         name, ours, theirs, arrays = (of_special if rng.random() < 0.6 else of_stats)(rng)
@@ -82,7 +84,7 @@ def drawn(seed: int, count: int, over) -> list[str]:
             value = theirs(*arrays)
             around = np.stack([theirs(*[x + step for x in arrays]) for step in (1e-3, -1e-3)])
         if not (np.isfinite(around) & (abs(around - value) < 0.1 * (1 + abs(value)))).all():
-            continue  # near a pole or an end, which differences do not see
+            continue  # near a pole or end point, where differences are useless
         seen += 1
         try:
             by = differentiable(ours, arrays)

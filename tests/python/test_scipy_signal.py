@@ -1,4 +1,4 @@
-"""``gradops.scipy.signal`` beside SciPy's."""
+"""``gradops.scipy.signal`` against SciPy."""
 
 import functools
 
@@ -21,7 +21,7 @@ B, A = np.array([0.3, 0.2, -0.1]), np.array([1.3, -0.6, 0.2, 0.1])
 SOS = scipy.signal.butter(3, 0.3, output="sos")
 TIMES = np.sort(rng.uniform(0.1, 5, size=9))
 
-# The function, the arrays (of which floating ones are differentiated), settings, and what else `agree()` takes.
+# The function, its arrays (floating ones are differentiated), settings, and further arguments of `agree()`.
 CASES = [
     *[
         ("convolve", (LINE, SHORT), {"mode": mode, "method": method}, {})
@@ -198,7 +198,7 @@ WINDOWS = [
 
 @pytest.mark.parametrize(("name", "parameters"), [(name, parameters) for name, *parameters in WINDOWS])
 @pytest.mark.parametrize("sym", [True, False])
-def test_windows_by_their_parameters(name, parameters, sym):
+def test_windows_differentiated_by_their_parameters(name, parameters, sym):
     def call(function, *xs):
         if name == "exponential":
             return function(7, None, *xs, sym)
@@ -219,7 +219,7 @@ def test_each_name_has_a_case():
 
 
 @pytest.mark.parametrize("axis", [0, -1])
-def test_states(axis):
+def test_filter_states(axis):
     x = LONG if axis else LONG.T
     zi = rng.normal(size=(2, 3)) if axis else rng.normal(size=(3, 2))
     agree(
@@ -237,15 +237,15 @@ def test_states(axis):
     )
 
 
-def test_a_state_carries_a_filter_on():
+def test_state_continues_a_filter():
     want = signal.lfilter(B, A, LINE)
     first, state = signal.lfilter(B, A, LINE[:2], zi=np.zeros(3))
     second, _ = signal.lfilter(B, A, LINE[2:], zi=state)
     np.testing.assert_allclose(np.concatenate([first, second]), want, rtol=1e-13)
 
 
-def test_sections_by_their_coefficients():
-    """Against the product of polynomials, as SciPy's sections take no other first coefficient than 1."""
+def test_sections_differentiated_by_their_coefficients():
+    """Compared with the product of polynomials, as SciPy requires a leading coefficient of 1."""
 
     def cascade(b, a, x):
         one = ops.ones_like(a[..., :1])
@@ -260,7 +260,7 @@ def test_sections_by_their_coefficients():
 
 
 @pytest.mark.parametrize("onesided", [True, False])
-def test_inverse_of_short_transforms(onesided):
+def test_inverse_of_short_time_transforms(onesided):
     _, _, z = scipy.signal.stft(LONG, nperseg=6, return_onesided=onesided)
 
     def ours(re, im):
@@ -279,7 +279,7 @@ def test_group_delay():
     )
 
 
-def test_sections_know_how_many_elements_they_need():
+def test_sosfiltfilt_pads_by_the_coefficients():
     np.testing.assert_allclose(signal.sosfiltfilt(SOS, LONG), scipy.signal.sosfiltfilt(SOS, LONG), rtol=1e-12)
     jax = pytest.importorskip("jax")
     x = LONG.astype("float32")
@@ -329,7 +329,7 @@ def test_complex_coefficients():
     agree(ours, theirs, np.array([1.0, 0.4, 0.1]), np.array([0.2, -0.3, 0.1]), LINE[:6], second=False)
 
 
-def test_the_rule_of_the_recursion_is_the_derivative_of_its_body():
+def test_rule_of_the_recursion_equals_the_derivative_of_its_body():
     x, a = LONG[:, :6], A[1:]
     rule = gradops.grad(lambda x, a: ops.sum(ops.sin(filters.all_pole(x, a))), argnums=(0, 1))(x, a)
     body = gradops.grad(lambda x, a: ops.sum(ops.sin(filters.all_pole.op.body(x, a))), argnums=(0, 1))(x, a)
@@ -339,7 +339,7 @@ def test_the_rule_of_the_recursion_is_the_derivative_of_its_body():
 
 @pytest.mark.long
 @each_program(lambda x, a: ops.sum(signal.lfilter(B, a, x) * signal.detrend(x)))
-def test_programs_of_the_libraries(compiled):
+def test_programs_of_libraries(compiled):
     def f(x, a):
         y = signal.filtfilt(B, a, x, padlen=4) ** 2 + signal.savgol_filter(x, 5, 2) + signal.medfilt(x)
         y = signal.convolve(y, B, "same") + signal.resample(x, 12) + signal.resample_poly(x, 3, 2)[:12]
@@ -349,7 +349,7 @@ def test_programs_of_the_libraries(compiled):
     in_programs(f, LINE, A, compiled=compiled)
 
 
-def test_single_precision_stays():
+def test_single_precision_is_preserved():
     torch = pytest.importorskip("torch")
     x = torch.ones(20, dtype=torch.float32, requires_grad=True)
     for y in (
@@ -368,21 +368,21 @@ def test_single_precision_stays():
 
 
 @pytest.mark.parametrize("method", ["logarithmic", "hyperbolic"])
-def test_near_chirps_of_one_frequency(method):
-    """The limit where both frequencies are equal has the gradient of those that are nearly so."""
+def test_chirps_of_nearly_equal_frequencies(method):
+    """At equal frequencies the gradient is the limit for nearly equal ones."""
     slope = gradops.grad(lambda f1: signal.chirp(0.7, 2.0, 3.0, f1, method))
     np.testing.assert_allclose(slope(2.0), (slope(2.001) + slope(1.999)) / 2, rtol=1e-5)
     assert np.isfinite(gradops.grad(lambda f0: signal.chirp(0.7, f0, 3.0, 2.0, method))(2.0))
 
 
-def test_no_nan_from_a_branch_not_taken():
+def test_untaken_branches_give_no_nan():
     assert np.isfinite(gradops.grad(lambda w: ops.sum(signal.sawtooth(TIMES, w)))(1.0))
     assert np.isfinite(gradops.grad(lambda w: ops.sum(signal.sawtooth(TIMES, w)))(0.0))
     assert np.isfinite(gradops.grad(lambda x: ops.sum(signal.wiener(x, noise=0.5)))(np.ones(6))).all()
     assert np.isfinite(gradops.grad(lambda p: ops.sum(windows.general_gaussian(5, p, 2.0)))(1.0))
     found = gradops.grad(lambda b: ops.sum(signal.group_delay((b, [1.0]), 4)[1]))(np.array([1.0, 0.0, -1.0]))
     assert np.isfinite(found).all()
-    # a ramp has no power at one of the frequencies
+    # the ramp has no power at one of the frequencies
     ramp = np.arange(6.0)
     found = gradops.grad(lambda x: signal.coherence(x, ramp**2, nperseg=4)[1][1])(ramp)
     assert np.isfinite(found).all()
@@ -423,12 +423,12 @@ def test_errors_name_the_argument(call, argument):
 
 
 @pytest.mark.parametrize(("name", "what"), [("lti", "lfilter"), ("CZT", "czt"), ("cspline1d", "spline_filter1d")])
-def test_what_is_refused_names_what_to_use(name, what):
+def test_refused_functions_name_alternatives(name, what):
     with pytest.raises(AttributeError, match=what):
         getattr(signal, name)
 
 
-def test_one_frequency_and_weights_of_lombscargle():
+def test_lombscargle_with_one_frequency_and_with_weights():
     for normalize in (False, True, "amplitude"):
         want = scipy.signal.lombscargle(TIMES, LINE[:9], np.array([0.7]), normalize=normalize)
         found = signal.lombscargle(TIMES, LINE[:9], np.array([0.7]), normalize=normalize)

@@ -1,4 +1,4 @@
-"""``gradops.scipy.sparse`` beside SciPy: each operation and constructor as one expression of both."""
+"""``gradops.scipy.sparse`` against SciPy: each operation and constructor as an expression evaluated by both."""
 
 import inspect
 
@@ -60,7 +60,7 @@ HAS_RTOL = "rtol" in inspect.signature(scipy.sparse.linalg.cg).parameters
 
 
 def of(sp, text: str):
-    """The expression as a function of the values of ``A`` and ``B``, a vector and a matrix."""
+    """Return the expression as a function of the values of ``A`` and ``B``, a vector and a matrix."""
 
     def function(a, b, x, M):
         names = {"sp": sp, "la": sp.linalg, "x": x, "M": M, "np": np}
@@ -89,7 +89,7 @@ def test_operations(text):
 
 
 def lattice(m: int):
-    """The precision matrix of a lattice: rows, columns and values."""
+    """Return the precision matrix of a lattice."""
     line = scipy.sparse.diags_array([-np.ones(m - 1)] * 2, offsets=[-1, 1], shape=(m, m))
     found = scipy.sparse.kronsum(line, line, format="coo")
     return (found + scipy.sparse.diags_array(abs(found).sum(0) + 0.3)).tocsc()
@@ -111,7 +111,7 @@ def chain(n: int):
 
 
 def tree(n: int):
-    """The precision matrix of a random walk along a tree, each node's parent a random one before it."""
+    """Return the precision matrix of a random walk along a random tree."""
     child = np.arange(1, n)
     parent = RNG.integers(0, child)
     step = scipy.sparse.coo_array((np.ones(n - 1), (child, parent)), (n, n)).tocsr() - scipy.sparse.eye_array(n)
@@ -132,7 +132,7 @@ DEFINITE = {
 
 
 def filled(A) -> tuple[np.ndarray, list[set[int]] | None, np.ndarray]:
-    """An order of elimination, what it says each row reaches then, and what is found by eliminating a dense matrix."""
+    """Return an elimination order, the rows it predicts to be filled per column, and the fill of dense elimination."""
     order, _, reached = _factor.ordered(A.pattern)
     there = dense_of(A) != 0
     there = there[np.ix_(np.argsort(order), np.argsort(order))]
@@ -143,7 +143,7 @@ def filled(A) -> tuple[np.ndarray, list[set[int]] | None, np.ndarray]:
 
 
 @pytest.mark.parametrize("name", DEFINITE)
-def test_orders_of_elimination(name, monkeypatch):
+def test_elimination_orders(name, monkeypatch):
     A = sparse.csc_array(DEFINITE[name])
     order, reached, below = filled(A)
     np.testing.assert_array_equal(np.sort(order), np.arange(len(order)))
@@ -162,7 +162,7 @@ def test_orders_of_elimination(name, monkeypatch):
 @pytest.mark.parametrize("native", [True, False])
 @pytest.mark.parametrize("name", DEFINITE)
 def test_factors(name, native, monkeypatch):
-    """Column by column in native code, and by fronts."""
+    """Column by column in native code, and by frontal matrices."""
     if not native:
         monkeypatch.setattr(_columns, "machine", lambda: None)
     A = sparse.csc_array(DEFINITE[name])
@@ -182,7 +182,7 @@ def test_factors(name, native, monkeypatch):
         np.testing.assert_allclose(factor.solve(right), whole @ right, 1e-9, 1e-12, strict=True)
     spread = factor.spread(np.eye(len(full)))
     np.testing.assert_allclose(spread @ spread.T, whole, 1e-9, 1e-12)
-    # the derivative of the inverse, in two directions: sums over both orders of inverse, direction, inverse, ...
+    # second derivative of the inverse: sums over both orders of inverse, direction, inverse, ...
     first, second = (A.with_values(RNG.normal(size=A.nnz)) for _ in range(2))
     first, second = (d + d.T for d in (first, second))
     wanted = sum(whole @ p @ whole @ q @ whole for p, q in ((d, e) for d, e in two_orders(first, second)))
@@ -201,7 +201,7 @@ def two_orders(first, second):
 
 
 def definite(values):
-    """A symmetric positive definite matrix whose pattern is a lattice', of values in any proportion."""
+    """Return a symmetric positive definite matrix with the pattern of a lattice."""
     A = sparse.csr_array((values, (ROWS, COLUMNS)), shape=(4, 4))
     return A + A.T + (6.0 * sparse.eye_array(4)).astype(ops.dtype(A.values))
 
@@ -237,7 +237,7 @@ def test_third_and_fourth_derivatives():
 
 
 def test_field():
-    """The log density of a Gaussian Markov random field, by its parameters and its values, to second order."""
+    """The log density of a Gaussian Markov random field, by parameters and values, to second order."""
     Q0, u = lattice(5), RNG.normal(size=25)
 
     def ours(theta, u):
@@ -279,7 +279,7 @@ def squared(values):
     "compiled",
     [squared, pytest.param(lambda a: sparse.linalg.logdet(definite(a)), marks=pytest.mark.long, id="logdet")],
 )
-def test_programs_of_the_libraries(compiled):
+def test_programs_of_libraries(compiled):
     wanted = functional.grad(program)(A, X)
     np.testing.assert_allclose(gradops.jit(functional.grad(program))(A, X), wanted)
     if "torch" in BACKENDS:
@@ -316,7 +316,7 @@ def test_batches():
     np.testing.assert_allclose(found[1], functional.grad(program)(A + 0.1, X))
 
 
-def test_scipys_matrices_go_beside():
+def test_scipy_matrices_can_be_mixed_in():
     ours, theirs = sparse.csr_array((A, (ROWS, COLUMNS))), scipy.sparse.csr_array((A, (ROWS, COLUMNS)))
     full = theirs.toarray()
     for found in (ours + theirs, theirs + ours, sparse.hstack([ours, theirs])[:, :4] + theirs):
@@ -325,7 +325,7 @@ def test_scipys_matrices_go_beside():
         np.testing.assert_allclose(dense_of(found), full @ full)
     assert sparse.issparse(theirs) and sparse.issparse(ours) and not sparse.issparse(full)
     assert sparse.isspmatrix(sparse.csr_matrix(ours)) and not sparse.isspmatrix(ours)
-    assert sparse.csr_array(theirs).pattern is ours.pattern  # equal patterns are one, with one symbolic factor
+    assert sparse.csr_array(theirs).pattern is ours.pattern  # equal patterns are one object with one symbolic factor
 
 
 def test_ops_of_sparse_matrices():
@@ -374,8 +374,8 @@ def test_attributes():
     assert sparse.linalg.is_sptriangular(sparse.tril(ours)) == (True, False)
 
 
-def test_sparse_hessians_go_on():
-    """A Hessian that `functional.hessian` gives sparse is a constant matrix here, with one symbolic factor."""
+def test_sparse_hessians_can_be_used_as_matrices():
+    """A sparse result of `functional.hessian` is a constant matrix here, with one symbolic factor."""
     hessian = functional.hessian(lambda u: ops.sum(ops.exp(u)) + ops.sum((u[1:] - u[:-1]) ** 2), X, sparse=True)
     found = functional.grad(lambda t: sparse.linalg.logdet(t * sparse.csc_array(hessian)))(1.0)
     np.testing.assert_allclose(found, 4.0)
@@ -384,7 +384,7 @@ def test_sparse_hessians_go_on():
 # Bad input ------------------------------------------------------------------------------------------------------------
 
 
-def test_not_definite_and_singular():
+def test_indefinite_and_singular_matrices():
     A = sparse.csc_array(np.array([[1.0, 2.0], [2.0, 1.0]]))
     assert np.isnan(sparse.linalg.logdet(A)) and np.isnan(sparse.linalg.selected_inverse(A).values).all()
     np.testing.assert_allclose(sparse.linalg.spsolve(A, np.ones(2)), np.ones(2) / 3)
@@ -434,8 +434,8 @@ def test_errors():
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "uint8", "float32"])
 @pytest.mark.filterwarnings("ignore")
-def test_dtypes_are_scipys(dtype):
-    """Sums and products of truth values are truth values; sums of small whole numbers are in int64."""
+def test_dtypes_match_scipy(dtype):
+    """Sums and products of booleans are boolean; sums of small integers are int64."""
     whole = np.array([[1, 0, 2], [0, 3, 0], [4, 0, 5]]).astype(dtype)
     repeated = (np.ones(3, dtype), ([0, 0, 1], [1, 1, 0]))
     for text in (
@@ -448,12 +448,12 @@ def test_dtypes_are_scipys(dtype):
             of_numbers[name] = np.asarray(found.toarray() if hasattr(found, "toarray") else found)
         own, theirs = of_numbers["own"], of_numbers["theirs"]
         np.testing.assert_allclose(own, theirs, 1e-6, err_msg=text)
-        if theirs.dtype != "uint64":  # which not all libraries compute with: sums of theirs are in int64
+        if theirs.dtype != "uint64":  # not all libraries compute with uint64: sums are int64
             assert own.dtype == theirs.dtype or "sum" in text and dtype == "uint8", text
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_diagonals_of_whole_numbers_and_of_nested_variables():
+def test_diagonals_of_integers_and_of_nested_variables():
     for given, settings in (
         ([1, 2, 3], {}),
         ([[1, 2], [3]], {"offsets": [0, 1]}),

@@ -1,4 +1,4 @@
-"""``gradops.scipy.spatial`` and its metrics beside SciPy's."""
+"""``gradops.scipy.spatial`` and its metrics against SciPy."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ OF_TWO = tuple(
     name for name in distance.METRICS if name not in (*OF_COUNTS, "mahalanobis", "seuclidean", "jensenshannon")
 )
 
-# The function, the arrays, settings, and what else `agree()` takes.
+# The function, its arrays, settings, and further arguments of `agree()`.
 CASES = [
     *[(name, (U, V), {}, {}) for name in OF_TWO],
     *[(name, (U, V, W), {}, {}) for name in OF_TWO if name != "minkowski"],
@@ -78,7 +78,7 @@ def test_each_name_has_a_case():
 
 
 @pytest.mark.parametrize("metric", OF_COUNTS)
-def test_counts_of_rows(metric):
+def test_metrics_of_boolean_rows(metric):
     x = rng.integers(0, 2, size=(5, 6)).astype(float)
     x[:, 0] = 1
     np.testing.assert_allclose(distance.pdist(x, metric), scipy.spatial.distance.pdist(x, metric), rtol=1e-13)
@@ -87,12 +87,12 @@ def test_counts_of_rows(metric):
 
 
 @pytest.mark.parametrize("alias", distance.ALIASES)
-def test_metrics_by_their_other_names(alias):
+def test_metric_aliases(alias):
     found, want = [module.pdist(MANY**2, alias) for module in (distance, scipy.spatial.distance)]
     np.testing.assert_allclose(found, want, rtol=1e-12)
 
 
-def test_functions_of_the_users():
+def test_user_defined_metrics():
     def city(u, v):
         return ops.sum(ops.abs(u - v))
 
@@ -111,7 +111,7 @@ def test_hausdorff():
     )
 
 
-def test_squares_and_vectors_of_distances():
+def test_square_and_condensed_distances():
     v = rng.uniform(size=6)
     square = distance.squareform(v)
     np.testing.assert_array_equal(square, scipy.spatial.distance.squareform(v))
@@ -126,7 +126,7 @@ def test_squares_and_vectors_of_distances():
 @pytest.mark.parametrize(
     "metric", ["euclidean", "minkowski", "cityblock", "chebyshev", "canberra", "js", "se", "mahal"]
 )
-def test_gradients_are_zero_where_rows_are_equal(metric):
+def test_gradients_are_zero_for_equal_rows(metric):
     settings = {"p": 1.5} if metric == "minkowski" else {"V": np.ones(3)} if metric == "se" else {}
     settings = {"VI": np.eye(3)} if metric == "mahal" else settings
     x = np.abs(MANY[:1]) + 0.1
@@ -136,10 +136,10 @@ def test_gradients_are_zero_where_rows_are_equal(metric):
 
     np.testing.assert_allclose(gradops.grad(total)(x), 0, atol=1e-7)
     second = gradops.grad(lambda x: ops.sum(gradops.grad(total)(x)))(x)
-    assert np.isnan(second).all() != (metric in ("cityblock", "chebyshev", "canberra"))  # lengths have none
+    assert np.isnan(second).all() != (metric in ("cityblock", "chebyshev", "canberra"))  # distances have none
 
 
-def test_paths_on_spheres():
+def test_geometric_slerp():
     np.testing.assert_allclose(spatial.geometric_slerp(SPHERE[0], SPHERE[0], [0.3]), SPHERE[:1], rtol=1e-12)
     way = gradops.grad(lambda end: ops.sum(spatial.geometric_slerp(SPHERE[0], end, 0.5) * SPHERE[1]))(SPHERE[1])
     assert np.isfinite(way).all()
@@ -147,7 +147,7 @@ def test_paths_on_spheres():
 
 @pytest.mark.long
 @each_program(lambda x: ops.sum(distance.pdist(x) ** 3))
-def test_programs_of_the_libraries(compiled):
+def test_programs_of_libraries(compiled):
     def f(x):
         y = ops.sum(distance.squareform(distance.pdist(x)) ** 2) + ops.sum(distance.cdist(x, x + 1, "minkowski", p=3))
         return y + ops.sum(distance.cdist(x, x * 2, "cosine")) + ops.sum(distance.pdist(x, "mahalanobis"))
@@ -155,7 +155,7 @@ def test_programs_of_the_libraries(compiled):
     in_programs(f, MANY, compiled=compiled)
 
 
-def test_single_precision_stays():
+def test_single_precision_is_preserved():
     torch = pytest.importorskip("torch")
     x = torch.rand((4, 3), dtype=torch.float32, requires_grad=True)
     for metric in ("euclidean", "cosine", "minkowski", "mahalanobis", "hamming"):
@@ -190,6 +190,6 @@ def test_errors_name_the_argument(call, argument):
     refused(call, argument)
 
 
-def test_what_is_refused_names_what_to_use():
+def test_refused_functions_name_alternatives():
     with pytest.raises(AttributeError, match="cdist"):
         spatial.KDTree  # noqa: B018

@@ -1,4 +1,4 @@
-"""``gradops.scipy.special``'s gamma, beta, normal and logarithmic families beside SciPy's and mpmath's."""
+"""Gamma, beta, normal and logarithmic functions of ``gradops.scipy.special`` against SciPy and mpmath."""
 
 import itertools
 
@@ -102,7 +102,7 @@ COUNTS = {
     **dict.fromkeys(["pdtr", "pdtrc", "pdtri"], [1]),
     **dict.fromkeys(["gammasgn", "round"], []),
 }
-"""The arguments by which there is a derivative, where it is not by all."""
+"""Positions of the differentiable arguments, if not all are."""
 DIGITS = {
     "fdtridfd": 1e-7,
     "stdtridf": 1e-7,
@@ -111,7 +111,7 @@ DIGITS = {
     "btdtrib": 1e-8,
     "pdtrik": 1e-9,
 } | dict.fromkeys(noncentral._STARTS, 1e-4)
-"""Of SciPy's searches."""
+"""Tolerances for values and derivatives that SciPy's searches limit."""
 OTHERS = {"polygamma", "multigammaln", "logsumexp", "softmax", "log_softmax"}
 CONSTANT = {"bernoulli", "euler", "stirling2", "factorial2", "factorialk"}
 ON_ALL = ("gammainc", "log_ndtr", "xlogy", "inv_boxcox", "rgamma")
@@ -123,7 +123,7 @@ def test_each_name_has_a_case():
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_values_are_scipys(name):
+def test_values_match_scipy(name):
     over = ("numpy", "torch", "tensorflow", "jax") if name in ON_ALL else ("numpy", "torch")
     agree(
         getattr(special, name),
@@ -138,7 +138,7 @@ def test_values_are_scipys(name):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
-def test_beside_scipy_on_all_backends(name):
+def test_values_match_scipy_on_all_backends(name):
     agree(
         getattr(special, name),
         getattr(scipys, name),
@@ -167,7 +167,7 @@ COARSE = {
     "stdtrit": 1e-8,
     "chdtriv": 1e-4,
 }
-"""Where SciPy's own value has lost digits, of large shapes; ours is held against mpmath below."""
+"""Points at which SciPy's value is inaccurate for large shapes; gradops is compared with mpmath below."""
 COMPOSED = {n for n in (*probabilities.__all__, *noncentral.__all__) if not hasattr(getattr(special, n), "op")} | {
     *("betaln", "fdtr", "fdtrc", "fdtri", "stdtr")
 }
@@ -177,11 +177,11 @@ COMPOSED = {n for n in (*probabilities.__all__, *noncentral.__all__) if not hasa
 @pytest.mark.parametrize("name", [n for n in CASES if n not in DIGITS and n not in ("binom", "poch", "perm", "comb")])
 @pytest.mark.filterwarnings("ignore")
 def test_hard_points(name):
-    """SciPy's values; NaN where it has NaN, of the composed ones where an argument is NaN."""
+    """Values match SciPy's, including its NaN; composed functions give NaN for NaN arguments."""
     own, theirs = getattr(special, name), getattr(scipys, name)
     count = len(CASES[name])
     points = np.array(list(itertools.product(*[HARD[count]] * count))).T
-    if name == "nctdtr":  # whose integral takes a second a value at 1e5
+    if name == "nctdtr":  # its integral takes a second per value at 1e5
         points[1] = np.where(points[1] == 1e5, 300.0, points[1])
     with np.errstate(all="ignore"):
         want = theirs(*points)
@@ -190,9 +190,9 @@ def test_hard_points(name):
         (found == want) | (np.isnan(found) & np.isnan(want)) | np.isclose(found, want, COARSE.get(name, 1e-12), 0)
     )
     if name == "gammaln":
-        unlike &= points[0] > -np.inf  # Inf, as everywhere else in Python
+        unlike &= points[0] > -np.inf  # infinite, as elsewhere in Python
     if name == "stdtrit":
-        unlike &= (points[0] > 0.1) & (points[1] > 0)  # SciPy has Inf at 0, and numbers in place of Inf
+        unlike &= (points[0] > 0.1) & (points[1] > 0)  # SciPy gives Inf at 0, and finite numbers in place of Inf
     if name in COMPOSED:
         unlike &= ~(np.isnan(want) | np.isnan(found)) & (np.min(points, 0) > 0) & np.isfinite(points).all(0)
         assert np.isnan(found[np.isnan(points).any(0)]).all()
@@ -213,7 +213,7 @@ def exactly(function, *arguments):
 
 
 def slope(function, by, *arguments):
-    """The derivative of a function of mpmath's numbers, relative to the argument's size."""
+    """Return the derivative of an mpmath function, relative to the argument's size."""
     with mpmath.workdps(160):
         xs = list(map(mpmath.mpf, arguments))
         step = xs[by] * mpmath.mpf(10) ** -20
@@ -224,7 +224,7 @@ def slope(function, by, *arguments):
         return float((at(xs[by] + step) - at(xs[by] - step)) / (2 * step))
 
 
-def test_gamma_functions_have_their_digits():
+def test_gamma_functions_are_accurate():
     points = [(a, a * part) for a in SHAPES for part in PARTS if a * part < 2e3 or part < 1.5]
     points = [p for p in points if p[0] < 1e4 or abs(p[1] / p[0] - 1) < 0.02]
     a, x = np.array(points).T.copy()
@@ -245,7 +245,7 @@ def test_gamma_functions_have_their_digits():
             same(of_log, want_log, 1e-9, f"slope of the logarithm by {by}", 1e-300)
 
 
-def test_beta_functions_have_their_digits():
+def test_beta_functions_are_accurate():
     points = list(itertools.product((1e-3, 0.5, 3.0, 25.0, 400.0), (1e-3, 1.0, 30.0), (1e-3, 0.2, 0.6, 0.99)))
     a, b, x = np.array(points).T.copy()
     want = np.array([float(exactly(lower_beta, *p)) for p in points])
@@ -258,7 +258,7 @@ def test_beta_functions_have_their_digits():
         same(found, want, 1e-9, f"slope by {by}", 1e-18)
 
 
-def test_tails_beyond_the_smallest_number():
+def test_tails_below_the_smallest_float():
     x = np.array([2000.0, 1e4])
     exact = np.array([float(exactly(lambda a, x: mpmath.log(upper_gamma(a, x)), 3.0, v)) for v in x])
     np.testing.assert_allclose(incomplete.log_gammaincc(3.0, x), exact, 1e-12)
@@ -279,7 +279,7 @@ LOG_INVERSES = {
 
 
 @pytest.mark.parametrize("name", LOG_INVERSES)
-def test_quantiles_of_logarithms(name):
+def test_quantiles_of_log_probabilities(name):
     inverse, (function, shapes) = getattr(incomplete, name), LOG_INVERSES[name]
     function = getattr(incomplete, function)
     p = -np.array([[1e-9], [0.03], [0.7], [5.0], [300.0]])
@@ -300,7 +300,7 @@ def test_quantiles_of_logarithms(name):
         np.testing.assert_allclose(found[i], (ends[0] - ends[1]) / 2e-6 * [1.0, 0.5, 2.0], 1e-7)
 
 
-def test_students_quantiles_of_logarithms():
+def test_student_t_quantiles_of_log_probabilities():
     df = np.array([[1.0], [2.2], [30.0], [1e6]])
     p = np.array([1e-250, 1e-20, 0.1, 0.499999, 0.7, 1 - 1e-10])
     t = special.stdtrit(df, p)
@@ -312,7 +312,7 @@ def test_students_quantiles_of_logarithms():
     np.testing.assert_allclose(found, exact, 1e-10)
 
 
-def test_third_derivatives_by_shapes():
+def test_third_derivatives_with_respect_to_shapes():
     def third(f):
         return gradops.grad(gradops.grad(gradops.grad(f)))
 
@@ -328,7 +328,7 @@ def test_third_derivatives_by_shapes():
 # More than elementwise ------------------------------------------------------------------------------------------------
 
 
-def test_students_probability_at_0_has_second_derivatives():
+def test_student_t_probability_at_0_has_second_derivatives():
     found = gradops.hessian(lambda p: special.stdtr(p[0], p[1]))(np.array([2.5, 0.0]))
     middle = mpmath.diff(lambda v: mpmath.gamma((v + 1) / 2) / mpmath.gamma(v / 2) / mpmath.sqrt(v * mpmath.pi), 2.5)
     np.testing.assert_allclose(found, float(middle) * np.array([[0, 1], [1, 0]]), rtol=1e-12, atol=1e-15)
@@ -336,7 +336,7 @@ def test_students_probability_at_0_has_second_derivatives():
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("at_0", [0.3, 900.0, np.inf, np.nan])
-def test_a_sum_of_exponentials_has_a_derivative_by_a_factor_0(backend, at_0):
+def test_logsumexp_is_differentiable_at_a_zero_weight(backend, at_0):
     a, b = tensors(np.array([0.5, -1.0, at_0]), backend), tensors(np.array([1.0, 2.0, 0.0]), backend)
     y, (by_a, by_b) = gradops.value_and_grad(lambda a, b: special.logsumexp(a, b=b), argnums=(0, 1))(a, b)
     want = np.log(np.exp(0.5) + 2 * np.exp(-1.0))
@@ -350,7 +350,7 @@ def test_a_sum_of_exponentials_has_a_derivative_by_a_factor_0(backend, at_0):
         np.testing.assert_allclose(numpy(second), -np.outer(numpy(by_b), numpy(by_b)))
 
 
-def test_sums_of_exponentials():
+def test_logsumexp():
     a, b = rng.normal(size=(2, 3)), np.array([[1.0, 0.0, -0.5], [2.0, 0.3, 1.0]])
     agree(lambda a: special.logsumexp(a, axis=1), lambda a: scipys.logsumexp(a, axis=1), a)
     agree(
@@ -388,7 +388,7 @@ def test_single_and_half_precision():
 
 @pytest.mark.long
 @each_program(lambda a, x: ops.sum(special.kv(a, x)))
-def test_programs_of_the_libraries(compiled):
+def test_programs_of_libraries(compiled):
     def f(a, x):
         return ops.sum(special.gammaincinv(a, x))
 
@@ -398,7 +398,7 @@ def test_programs_of_the_libraries(compiled):
 @pytest.mark.parametrize("backend", ["numpy", "torch", "tensorflow", "jax"])
 @pytest.mark.parametrize("name", ["erf", "erfc", "erfi", "dawsn", "wofz"])
 def test_error_functions_of_complex_numbers(name, backend):
-    """SciPy's values on each library, and as the gradient of the real part the conjugate of the derivative."""
+    """Values match SciPy's on each library; the gradient of the real part is the conjugate of the derivative."""
     z, step = np.array([0.5 + 0.3j, -2.0 + 1.0j, 1e-3j]), 1e-6
     found = gradops.to_backend(z, backend)
     np.testing.assert_allclose(

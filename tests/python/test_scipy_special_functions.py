@@ -1,4 +1,4 @@
-"""``gradops.scipy.special`` but the families of gamma, beta, errors and probabilities: beside SciPy and mpmath."""
+"""Other functions of ``gradops.scipy.special`` (not gamma, beta, normal, probabilities) against SciPy and mpmath."""
 
 import importlib
 
@@ -109,7 +109,7 @@ CONSTANT = {
     "ellip_harm_2": (5, 8, 2, 1, 10),
     "ellip_normal": (5, 8, 3, 7),
 }
-"""By name the arguments; those of integers are not differentiated by."""
+"""Arguments by function name; integer arguments are not differentiated."""
 
 MPMATH = {name: SPECIAL[name].exact for name in CASES if name in SPECIAL}
 SLOW = {"zeta", "zetac", "elliprd", "elliprg", "elliprj", "ellipj", "hyperu"}
@@ -130,7 +130,7 @@ ON_ALL = [
 
 
 @pytest.mark.parametrize("diff_n", [1, 2])
-def test_harmonics_with_their_derivatives_are_scipys(diff_n):
+def test_harmonics_with_derivatives_match_scipy(diff_n):
     z = np.array([-0.7, -0.2, 0.3, 0.9])
     for degree, order in ((0, 0), (3, 1), (3, -2), (4, 4), (1, 2), (2, 0)):
         for settings in ({}, {"norm": True}):
@@ -148,7 +148,7 @@ def test_harmonics_with_their_derivatives_are_scipys(diff_n):
         special.sph_harm_y(3, 1, z, z, diff_n=3)
 
 
-def test_whole_numbers_and_factorials_below_0():
+def test_integers_and_factorials_of_negative_numbers():
     assert special.factorial(25, exact=True) == 15511210043330985984000000
     assert special.comb(60, 30, exact=True) == scipys.comb(60, 30, exact=True)
     assert special.perm(30, 20, exact=True) == scipys.perm(30, 20, exact=True)
@@ -163,7 +163,7 @@ def test_whole_numbers_and_factorials_below_0():
 
 
 KELVIN = ("ker", "kei", "kerp", "keip")
-"""Of which SciPy's lose digits that ours have (test_digits.py)."""
+"""Functions that are inaccurate in SciPy but not in gradops (test_digits.py)."""
 
 
 def given(name) -> list[int]:
@@ -171,7 +171,7 @@ def given(name) -> list[int]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_values_are_scipys(name):
+def test_values_match_scipy(name):
     for found, want in zip(
         flat(getattr(special, name)(*CASES[name])), flat(getattr(scipys, name)(*CASES[name])), strict=True
     ):
@@ -180,7 +180,7 @@ def test_values_are_scipys(name):
 
 
 def check(name, **settings):
-    """Whole numbers are no tensors here."""
+    """Compare with SciPy; integer arguments are passed unchanged."""
     tensors = [x for x in CASES[name] if not isinstance(x, (int, float))]
 
     def of(module):
@@ -195,7 +195,7 @@ def check(name, **settings):
 
 
 @pytest.mark.parametrize("name", ON_ALL)
-def test_a_sample_on_all_libraries(name):
+def test_sample_on_all_libraries(name):
     check(name)
 
 
@@ -203,12 +203,12 @@ def test_a_sample_on_all_libraries(name):
 @pytest.mark.parametrize("name", CASES)
 def test_each_function_on_all_libraries(name):
     if given(name):
-        once = name in ("mathieu_a", "mathieu_b")  # with an error beyond order 1
+        once = name in ("mathieu_a", "mathieu_b")  # raises beyond order 1
         check(name, rtol=1e-10, gradient_rtol=1e-4 if name == "itairy" else 1e-6, second=not once and "all")
 
 
 def ours(name, arguments, orders) -> list:
-    """Derivatives of each part of the result, of the orders by each argument."""
+    """Return the derivatives of each part of the result, with the given order in each argument."""
     f = getattr(special, name)
     found = []
     for k in range(len(parts(f(*arguments)))):
@@ -224,7 +224,7 @@ def ours(name, arguments, orders) -> list:
 
 
 def theirs(name, arguments, orders) -> list:
-    """The same by mpmath, with 40 digits."""
+    """Return the derivatives by mpmath, with 40 digits."""
     with mp.workdps(40):
         values = [x if isinstance(x, int) else mp.mpf(x) for x in arguments]
         free = [i for i, n in enumerate(orders) if n]
@@ -263,19 +263,19 @@ def check_beside_mpmath(name, points):
 
 
 @pytest.mark.parametrize("name", MPMATH)
-def test_derivatives_beside_mpmath(name):
+def test_derivatives_match_mpmath(name):
     check_beside_mpmath(name, [1] if name in SLOW else range(3))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", sorted(SLOW))
-def test_more_derivatives_beside_mpmath(name):
+def test_more_derivatives_match_mpmath(name):
     check_beside_mpmath(name, range(3))
 
 
 @pytest.mark.parametrize("name", sorted(set(CASES) - set(MPMATH)))
-def test_derivatives_beside_differences(name):
-    """Of SciPy's itairy, which has five digits, those of its value."""
+def test_derivatives_match_finite_differences(name):
+    """SciPy's itairy has five digits only, hence the tolerance."""
     coarse = {"rtol": 1e-10} if name in KELVIN else {}
     if given(name):
         check(name, over=("numpy",), gradient_rtol=1e-4 if name == "itairy" else 1e-6, **coarse)
@@ -289,7 +289,7 @@ def test_constants(name):
         np.testing.assert_array_equal(found, want)
 
 
-def test_derivatives_by_orders_at_hard_points():
+def test_derivatives_by_order_at_hard_points():
     for name, f in (("jv", mp.besselj), ("yv", mp.bessely), ("iv", mp.besseli), ("kv", mp.besselk)):
         for v in (0.0, 0.1, 0.5, -0.5, 2.3, -2.3, 30.5, 100.0):
             for z in (1e-6, 0.3, 2.3, 20.0, 300.0):
@@ -303,7 +303,7 @@ def test_derivatives_by_orders_at_hard_points():
                 assert abs(found - want) < 2e-11 * size, (name, v, z, found, want)
 
 
-def test_refusals_by_order():
+def test_orders_without_derivative_raise():
     with pytest.raises(errors.GradientError, match="`yn` has no derivative by `n`"):
         gradops.grad(lambda n: special.yn(n, 2.0))(2.0)
 
@@ -327,7 +327,7 @@ def test_extended_precision_is_computed_in_double():
 
 
 def test_edges_of_counts_and_degrees():
-    """As in SciPy's own tests."""
+    """The values come from SciPy's own tests."""
     for n in (0, 5, 10):
         assert special.comb(n, 0, repetition=True) == 1
     for n, k in ((0, 3), (2, 3), (3, -1)):
@@ -338,8 +338,8 @@ def test_edges_of_counts_and_degrees():
     )
 
 
-def test_confluent_functions_of_the_second_kind_where_scipys_lose_digits():
-    """By their integral, and beyond it: SciPy's are off by up to a twentieth."""
+def test_hyperu_where_scipy_is_inaccurate():
+    """Covers the integral formula and points beyond it; SciPy's error there is up to 5 %."""
     points = [(30.0, 1.0, 3.0), (1.3, 0.5, 12.0), (0.7, -3.3, 7.5), (0.2, 1.3, 2.0), (5.0, 2.0, 0.06), (5.0, 2.0, 0.04)]
     a, b, x = np.transpose(points)
     want = [float(mpmath.hyperu(*point)) for point in points]
@@ -351,8 +351,8 @@ def test_confluent_functions_of_the_second_kind_where_scipys_lose_digits():
 @pytest.mark.short_cases(1, "jax", "tensorflow")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", "hankel1 hankel1e hankel2 hankel2e jv yv iv kv h1vp h2vp".split())
-def test_bessel_functions_of_negative_numbers(name, backend):
-    """On the branch cut values are SciPy's, and derivatives those along it; by the order there is none."""
+def test_bessel_functions_of_negative_arguments(name, backend):
+    """On the branch cut values match SciPy's and derivatives are taken along the cut, but not by the order."""
     ours, theirs = getattr(special, name), getattr(scipys, name)
     z = np.array([-0.5, -7.3, 2.3])
     for v in (0.0, 1.0, 1.3, -0.5):
@@ -377,7 +377,7 @@ def test_scaled_bessel_functions_of_complex_arguments(name, backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_derivative_of_kv_by_a_complex_argument(backend):
+def test_derivative_of_kv_with_respect_to_a_complex_argument(backend):
     z, v = np.array([0.5 + 2j, 1.5 - 1j]), 1.3
     found = gradops.grad(lambda z: ops.sum(ops.real(special.kv(v, z))))(tensors(z, backend))
     np.testing.assert_allclose(numpy(found).conj(), scipys.kvp(v, z), 1e-10)

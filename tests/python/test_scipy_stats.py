@@ -1,4 +1,4 @@
-"""``gradops.scipy.stats``: each family beside SciPy's, values, derivatives, tails."""
+"""Continuous families of ``gradops.scipy.stats`` against SciPy: values, derivatives, tails."""
 
 import mpmath
 import numpy as np
@@ -33,7 +33,7 @@ def shapes(name: str) -> list[float]:
 
 
 def places(name: str, method: str) -> np.ndarray:
-    """Probabilities, or numbers in the support."""
+    """Return probabilities, or points of the support."""
     inner = getattr(scipy.stats, name).ppf(POINTS, *shapes(name))
     return POINTS if method in ("ppf", "isf") else 0.5 + 1.7 * inner
 
@@ -41,12 +41,12 @@ def places(name: str, method: str) -> np.ndarray:
 METHODS = ("pdf", "logpdf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf")
 
 
-def test_there_are_families():
+def test_families_are_found():
     assert len(FAMILIES) > 20
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_values_are_scipys(name):
+def test_values_match_scipy(name):
     own, theirs = getattr(stats, name), getattr(scipy.stats, name)
     for method in METHODS:
         at = places(name, method)
@@ -62,7 +62,7 @@ def test_values_are_scipys(name):
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_derivatives_by_all_arguments(name):
+def test_derivatives_with_respect_to_all_arguments(name):
     own, given = getattr(stats, name), [*shapes(name), 0.5, 1.7]
     for method in ("logpdf", "cdf", "logsf", "ppf"):
         at = places(name, method)[1:-1]
@@ -74,7 +74,7 @@ def test_derivatives_by_all_arguments(name):
         found = gradops.grad(f, argnums=tuple(range(len(xs))))(*xs)
         for i, x in enumerate(xs):
             if name in ("loguniform", "reciprocal", "uniform") and i in (1, 2) and method == "logpdf":
-                continue  # a support that moves
+                continue  # the support depends on the parameter
             step = 1e-6
             for j in np.ndindex(x.shape):
                 ends = []
@@ -110,8 +110,8 @@ def test_distributions_on_other_libraries(name, backend):
 @pytest.mark.short_cases(3, "tensorflow", "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", FAMILIES)
-def test_densities_have_no_slope_beyond_the_support(name, backend):
-    """By no argument: the location and the scale shift the density's logarithm only where it is finite."""
+def test_densities_have_zero_slope_outside_the_support(name, backend):
+    """Location and scale affect the log density only where it is finite."""
     own, theirs, given = getattr(stats, name), getattr(scipy.stats, name), [*shapes(name), 0.5, 1.7]
     middle = theirs.ppf(0.4, *given)
     at = np.array([end + np.copysign(1.3, end - middle) for end in theirs.support(*given) if np.isfinite(end)])
@@ -125,7 +125,7 @@ def test_densities_have_no_slope_beyond_the_support(name, backend):
             np.testing.assert_array_equal(numpy(slope), 0.0, err_msg=method)
 
 
-def test_digits_in_far_tails():
+def test_accuracy_in_far_tails():
     x = np.array([40.0, 1000.0])
     np.testing.assert_allclose(stats.norm.logsf(x), scipy.stats.norm.logsf(x), 1e-13)
     with mpmath.workdps(30):
@@ -180,8 +180,8 @@ INTEGRALS = {
 
 @pytest.mark.short_cases(1)
 @pytest.mark.parametrize("name", INTEGRALS)
-def test_integrals_have_their_digits(name):
-    """Of the density, over pieces as long as it takes to fall by a factor."""
+def test_integrals_are_accurate(name):
+    """The density is integrated over intervals; it falls by a constant factor within each."""
     density, ends, cases = INTEGRALS[name]
     own = getattr(stats, name)
     for given, points in cases.items():
@@ -218,7 +218,7 @@ def test_integrals_have_their_digits(name):
 
 @pytest.mark.short_cases(1, "jax")
 @each_library(FAMILIES, ("beta", "norm", "vonmises"))
-def test_numpys_data_beside_parameters_of_another_library(name, backend):
+def test_numpy_data_with_parameters_of_another_library(name, backend):
     own, given = getattr(stats, name), [*shapes(name), 0.5, 1.7]
     parameters = [tensors(np.asarray(x), backend) for x in given]
     for method in ("logpdf", "cdf", "ppf"):
@@ -228,14 +228,14 @@ def test_numpys_data_beside_parameters_of_another_library(name, backend):
         np.testing.assert_allclose(ops.convert_to_numpy(found), getattr(own, method)(at, *given), 1e-10, 1e-12)
 
 
-# Noncentral families beside sums of many digits -----------------------------------------------------------------------
+# Noncentral families against high-precision sums --------------------------------------------------------------------
 
 
 def _mixed(term, nc):
-    """The mean of ``term(j)``, j of Poisson's distribution."""
+    """Return the mean of ``term(j)`` with j Poisson distributed."""
     mean = nc / 2
     weights = [mean**j / mpmath.factorial(j) for j in range(130)]
-    # up to what the sum, of terms that are at most about equal, does not see
+    # later terms, which are about equal at most, do not change the sum
     count = max(j for j, weight in enumerate(weights) if weight > mpmath.eps * 1e-30) + 1
     return mpmath.fsum(weight * term(j) for j, weight in enumerate(weights[:count])) * mpmath.exp(-mean)
 
@@ -256,7 +256,7 @@ def _ncbeta(x, a, b, nc, tail):
 
 
 def _nct(t, df, nc, tail):
-    """By NIST's series of the tail above 0, whose terms have both signs where ``t * nc`` is below 0."""
+    """Return the tail by NIST's series above 0, whose terms alternate if ``t * nc`` is negative."""
     if tail == "pdf":
         return mpmath.diff(lambda t: _nct(t, df, nc, "cdf"), t)
     if tail == "cdf":
@@ -285,8 +285,8 @@ NONCENTRAL = {
 
 @pytest.mark.short_cases(1)
 @pytest.mark.parametrize("name", NONCENTRAL)
-def test_digits_of_noncentral_families(name):
-    """Densities and tails to 1e-12, their derivatives by each argument to 1e-9."""
+def test_accuracy_of_noncentral_families(name):
+    """Densities and tails are accurate to 1e-12, their derivatives by each argument to 1e-9."""
     of, points = NONCENTRAL[name]
     family = getattr(noncentral, name)
     with mpmath.workdps({"ncbeta": 40, "nct": 60, "ncx2": 100}[name]):
@@ -333,20 +333,20 @@ def test_second_derivatives_and_quantiles_of_noncentral_families():
         for back, there in (("ilogcdf", "logcdf"), ("ilogsf", "logsf")):
             p = getattr(family, there)(at, *given)
             np.testing.assert_allclose(getattr(family, back)(p, *given), at, 1e-9, err_msg=f"{name} {back}")
-    # at no noncentrality the derivative by it is that of the mixture
+    # at noncentrality 0 the derivative is that of the mixture
     slope = gradops.grad(lambda nc: stats.ncx2.cdf(3.0, 2.0, nc))
     np.testing.assert_allclose(slope(0.0), -stats.chi2.pdf(3.0, 4.0), 1e-12)
     np.testing.assert_allclose(
         gradops.grad(slope)(0.0), (stats.chi2.pdf(3.0, 4.0) - stats.chi2.pdf(3.0, 6.0)) / 2, 1e-11
     )
     np.testing.assert_allclose(stats.nct.cdf([0.3, 2.0], 3.0, 0.0), stats.t.cdf([0.3, 2.0], 3.0), 1e-13)
-    # beyond what a mixture has at hand: many degrees of freedom, and hardly any
+    # beyond the mixture's range: many degrees of freedom, or nearly none
     with mpmath.workdps(60):
         few = float(_nct(*map(mpmath.mpf, (3.0, 1e-8, 2.0)), "cdf"))
     np.testing.assert_allclose(stats.nct.cdf([2.0, 3.0], [1e18, 1e-8], 2.0), [0.5, few], 1e-12)
 
 
-ENDS = [  # slopes where a parameter is at the end of its domain, or a number at the end of the support; from inside
+ENDS = [  # slopes at the end of a parameter's domain or of the support, from inside
     ("poisson.pmf", (1.0, 0.0), 1, 1.0, -2.0),
     ("poisson.pmf", (2.0, 0.0), 1, 0.0, 1.0),
     ("poisson.pmf", (150.0, 0.0), 1, 0.0, 0.0),
@@ -392,7 +392,7 @@ ENDS = [  # slopes where a parameter is at the end of its domain, or a number at
     [(backend, *end) for backend in BACKENDS for end in (ENDS if backend in ("numpy", "torch") else ENDS[::6])],
     ids=lambda x: x if isinstance(x, str) else "",
 )
-def test_slopes_at_ends_are_those_from_inside(backend, path, given, place, slope, curve):
+def test_slopes_at_end_points_are_one_sided(backend, path, given, place, slope, curve):
     family, method = path.split(".")
 
     def function(x):
@@ -419,7 +419,7 @@ def test_slopes_at_ends_are_those_from_inside(backend, path, given, place, slope
         ("ncf", 0.0, (2.0, 3.0, 1.0)),
     ],
 )
-def test_tails_have_the_density_as_slope_at_ends(name, at, shapes):
+def test_tails_have_the_density_as_slope_at_end_points(name, at, shapes):
     family = getattr(stats, name)
     density = family.pdf(at, *shapes) / 2
     given = (at * 2 + 3, *shapes, 3.0, 2.0)
@@ -438,7 +438,7 @@ def test_tails_have_the_density_as_slope_at_ends(name, at, shapes):
     assert np.isfinite(second)
 
 
-def test_logarithms_of_the_geometric_tail_at_probability_1():
+def test_log_tails_of_the_geometric_distribution_at_probability_1():
     for k in (1.0, 3.0):
         slopes = [gradops.grad(tail, 1)(k, 1.0) for tail in (stats.geom.logsf, stats.geom.logcdf, stats.geom.sf)]
         assert slopes == [-np.inf, float(k == 1), -float(k == 1)]

@@ -1,4 +1,4 @@
-"""Descriptive statistics of ``gradops.scipy.stats`` beside SciPy's: values, derivatives, what is left out."""
+"""Descriptive statistics of ``gradops.scipy.stats`` against SciPy: values, derivatives, missing values."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ CASES = [
     ("rankdata", (TIED,), {}),
     ("expectile", (V,), {}),
     ("expectile", (V,), {"alpha": 0.9}),
-    ("expectile", (A.ravel(), WEIGHTS.ravel()), {"alpha": 0.2}),  # SciPy 1.18 goes along axis 0
+    ("expectile", (A.ravel(), WEIGHTS.ravel()), {"alpha": 0.2}),  # SciPy 1.18 reduces along axis 0
     ("wasserstein_distance", (V, W), {}),
     ("wasserstein_distance", (V, W, WEIGHTS[:, 0], WEIGHTS[:6, 1]), {}),
     ("energy_distance", (V, W), {}),
@@ -154,8 +154,8 @@ def test_values_and_derivatives(name, arrays, settings):
 
 @pytest.mark.short_cases(1, "jax")
 @each_library(NAMES, "describe expectile iqr linregress rankdata wasserstein_distance yeojohnson".split())
-def test_libraries(name, backend):
-    """Values and gradients of the first case of each function; single precision stays on one library."""
+def test_descriptive_statistics_on_libraries(name, backend):
+    """Values and gradients of each function's first case; on one library also in single precision."""
     _, arrays, settings = next(case for case in CASES if case[0] == name)
     ours = called(stats, name, settings)
     expected = flat(called(scipy.stats, name, settings)(*arrays))
@@ -186,8 +186,8 @@ LEAVES_OUT = [name for name in NAMES if name not in NO_OMISSION]
 
 
 @pytest.mark.parametrize("name", LEAVES_OUT)
-def test_what_is_left_out(name):
-    """NaN are left out, spread, or refused; derivatives by them are 0."""
+def test_nan_policies(name):
+    """NaN are omitted, propagated or refused; derivatives by omitted ones are 0."""
     _, _, settings = next(case for case in CASES if case[0] == name)
     first = (POINT,) if name.endswith("_llf") else ()
     rest = (2.5,) if name == "pmean" else (A,) if name == "zmap" else ()
@@ -251,7 +251,7 @@ def test_hard_points():
     assert np.isnan(stats.kstat(np.ones(2), 3))
 
 
-def test_compiled_by_the_libraries():
+def test_compiled_by_libraries():
     def both(x, y):
         return stats.pearsonr(x, y).statistic + stats.skew(x) * stats.iqr(y, axis=0) + stats.mode(y).mode
 

@@ -1,4 +1,4 @@
-"""``gradops.scipy.stats``: each family of whole numbers beside SciPy's and sums of many digits; derivatives."""
+"""Discrete families of ``gradops.scipy.stats`` against SciPy and high-precision sums; derivatives."""
 
 import itertools
 
@@ -42,7 +42,7 @@ def shapes(name: str) -> list[float]:
 
 
 def real(name: str) -> list[int]:
-    """The positions of the shapes that are no whole numbers."""
+    """Return the positions of the shapes that are not integers."""
     family = getattr(stats, name)
     return [i for i, shape in enumerate(family.shapes) if shape not in family.whole]
 
@@ -52,12 +52,12 @@ def places(name: str, count: int = 5) -> np.ndarray:
     return np.unique(np.round(np.linspace(*ends, count)))
 
 
-def test_there_are_families():
+def test_families_are_found():
     assert len(FAMILIES) > 15
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_values_are_scipys(name):
+def test_values_match_scipy(name):
     own, theirs, given = getattr(stats, name), getattr(scipy.stats, name), shapes(name)
     k = np.concatenate([np.arange(-6.0, 12.0, 0.5), [np.inf, -np.inf, np.nan]])
     for method in METHODS[:4]:
@@ -79,7 +79,7 @@ def test_values_are_scipys(name):
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_quantile_of_a_probability_is_its_place(name):
+def test_quantile_inverts_the_distribution_function(name):
     own, given, k = getattr(stats, name), shapes(name), places(name, 9)
     np.testing.assert_array_equal(own.ppf(own.cdf(k, *given), *given), k)
     np.testing.assert_array_equal(own.ilogcdf(own.logcdf(k, *given), *given), k)
@@ -113,7 +113,7 @@ HARD = {
 
 @pytest.mark.short_cases(8)
 @pytest.mark.parametrize("name", FAMILIES)
-def test_tails_have_their_digits(name):
+def test_tails_are_accurate(name):
     own = getattr(stats, name)
     for given in [shapes(name), *HARD.get(name, [])]:
         a, b = [float(end) for end in own.support(*given)]
@@ -125,7 +125,7 @@ def test_tails_have_their_digits(name):
             exact = [mp.mpf(shape) for shape in given]
             first, last = int(max(a, k.min() - 100)), int(min(b, k.max() + 300))
             each = [PROBABILITY[name](j, *exact) for j in range(first, last + 1)]
-            heavy = name in ("zipf", "betanbinom")  # tails of powers, that no sum ends
+            heavy = name in ("zipf", "betanbinom")  # power-law tails, whose sums do not end
             below = list(itertools.accumulate(each))
             above = [1 - x for x in below] if heavy else list(itertools.accumulate(each[::-1]))[::-1][1:] + [0]
             place = [int(j) - first for j in k]
@@ -150,7 +150,7 @@ def test_tails_have_their_digits(name):
 
 @pytest.mark.short_cases(8)
 @pytest.mark.parametrize("name", FAMILIES)
-def test_derivatives_by_shapes(name):
+def test_derivatives_with_respect_to_shapes(name):
     own, given, k = getattr(stats, name), list(map(np.asarray, shapes(name))), places(name)[:-1]
     weights, step = np.arange(1.0, len(k) + 1), 1e-5
 
@@ -163,7 +163,7 @@ def test_derivatives_by_shapes(name):
     by = tuple(real(name))
 
     def differences(f):
-        """By each parameter, of a function that may give several numbers."""
+        """Yield differences by each parameter, of a function with one or several results."""
         for j in by:
             above, below = (f(*given[:j], given[j] + sign * step, *given[j + 1 :]) for sign in (1, -1))
             yield (np.asarray(above, float) - np.asarray(below, float)) / (2 * step)
@@ -179,7 +179,7 @@ def test_derivatives_by_shapes(name):
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_derivatives_by_whole_numbers_are_0(name):
+def test_derivatives_with_respect_to_integers_are_0(name):
     own, given, k = getattr(stats, name), list(map(np.asarray, shapes(name))), places(name)
     whole = [i for i in range(len(given)) if i not in real(name)]
     for method in METHODS:
@@ -197,7 +197,7 @@ def test_derivatives_by_whole_numbers_are_0(name):
 
 @pytest.mark.short_cases(1)
 @pytest.mark.parametrize("name, method", [("nbinom", "logpmf"), ("betabinom", "logcdf"), ("skellam", "sf")])
-def test_other_libraries_and_programs(name, method):
+def test_libraries_and_programs(name, method):
     own, given = getattr(stats, name), list(map(np.asarray, shapes(name)))
     f, by = getattr(own, method), [1 + i for i in real(name)]
     over = BACKENDS if name != "betabinom" else ("numpy", "torch", "tensorflow")  # JAX compiles it for a minute
@@ -218,7 +218,7 @@ def test_random_numbers():
     assert gradops.grad(lambda loc: stats.poisson.rvs(3.0, loc, random_state=1))(2.0) == 1
 
 
-def test_parameters_that_are_not_valid():
+def test_invalid_parameters_give_nan():
     assert np.isnan(stats.binom.pmf(1, 2.5, 0.3)) and np.isnan(stats.binom.cdf(1, 3, 1.3))
     assert np.isnan(stats.poisson.logpmf(1, -1.0)) and np.isnan(stats.hypergeom.ppf(0.3, 10, 12, 3))
     assert np.isnan(stats.zipf.mean(0.5)) and np.isnan(stats.zipfian.entropy(1.0, 2.5))
@@ -228,8 +228,8 @@ def test_parameters_that_are_not_valid():
         stats.binom.pmf(1, 3)
 
 
-def test_a_program_of_counts_on_one_side_holds_for_others():
-    """Small and large counts have formulas of their own; a program is recorded for those that it meets."""
+def test_program_traced_with_small_counts_serves_large_ones():
+    """Small and large counts use different formulas; a program must include the formulas for all counts it meets."""
     counts = [np.array([3.0, 7.0]), np.array([2e5, 4e5]), np.array([4.0, 3e5])]
     for function in (
         lambda k: stats.poisson.logpmf(k, k * 1.01),
@@ -241,7 +241,7 @@ def test_a_program_of_counts_on_one_side_holds_for_others():
 
 
 @each_library(FAMILIES, ("binom", "nbinom"))
-def test_numpys_counts_beside_parameters_of_another_library(name, backend):
+def test_numpy_counts_with_parameters_of_another_library(name, backend):
     own, k = getattr(stats, name), np.array([1.0, 2.0, 5.0])
     parameters = [tensors(np.asarray(x), backend) for x in SHAPES.get(name, [1.7] * own.numargs)]
     for method in ("logpmf", "cdf"):
@@ -255,8 +255,8 @@ def test_numpys_counts_beside_parameters_of_another_library(name, backend):
 @pytest.mark.parametrize(
     ("family", "shapes"), [("binom", (5.0,)), ("binom", (0.0,)), ("bernoulli", ()), ("nbinom", (2.0,)), ("geom", ())]
 )
-def test_sure_outcomes_have_no_slope_outside_of_the_support(family, shapes, method):
-    """Where the probability is 0 or 1, logarithms of the numbers inside have infinite slopes."""
+def test_certain_outcomes_have_zero_slope_outside_the_support(family, shapes, method):
+    """At probability 0 or 1 the logarithms inside have infinite slopes."""
     function = getattr(getattr(stats, family), method)
     bounded = family in ("binom", "bernoulli")
     for k in (-2.0, -1.0, 7.0) if bounded else (-2.0, -1.0):

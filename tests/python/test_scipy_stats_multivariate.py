@@ -1,4 +1,4 @@
-"""Distributions of vectors and matrices, and densities by kernels, of ``gradops.scipy.stats`` beside SciPy's."""
+"""Multivariate distributions and kernel density estimates of ``gradops.scipy.stats`` against SciPy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ P = np.array([0.2, 0.3, 0.5])
 
 
 def square(root):
-    """A symmetric matrix, so that differences of the root stay within symmetric ones."""
+    """Return a symmetric matrix from a root, so that differences in the root keep it symmetric."""
     return root @ np.swapaxes(root, -1, -2) if isinstance(root, np.ndarray) else ops.matmul(root, ops.transpose(root))
 
 
@@ -57,7 +57,7 @@ CASES = [
 
 
 def case(name, method):
-    """The function of the points and the parameters, of SciPy's module or ours, and the arguments."""
+    """Return SciPy's or our function of points and parameters, and its arguments."""
     at, parameters, roots = FAMILIES[name]
     first = [at] if method.startswith("log") else []
     parameters = list(enumerate(parameters))[1 if (name, method) == ("matrix_normal", "entropy") else 0 :]
@@ -77,19 +77,19 @@ def case(name, method):
 @pytest.mark.parametrize(("name", "method"), CASES)
 def test_values_and_derivatives(name, method):
     of, arrays = case(name, method)
-    if (name, method) == ("invwishart", "entropy"):  # SciPy's lacks a term where there are several dimensions
+    if (name, method) == ("invwishart", "entropy"):  # SciPy's entropy lacks a term in several dimensions
         arrays = [arrays[0], ROOT[:1, :1]]
     by = None
     if "multinomial" in name:
         by = [i for i, x in enumerate(arrays) if x is ALPHA]
-        arrays = [x[:2] if x is COUNTS else x for x in arrays]  # the last has another sum
+        arrays = [x[:2] if x is COUNTS else x for x in arrays]  # the last row has another sum
     if name == "matrix_normal" and method == "logpdf":
         arrays[0] = arrays[0][:2]
     agree(of(stats), of(scipy.stats), *arrays, by=by, over=("numpy", "torch"), second=False, rtol=1e-9)
 
 
-def test_derivatives_by_probabilities():
-    """Of shares by the logarithms of their ratios."""
+def test_derivatives_with_respect_to_probabilities():
+    """Probabilities are parametrised by log ratios."""
 
     def of(module):
         def function(z):
@@ -103,7 +103,7 @@ def test_derivatives_by_probabilities():
 
 @pytest.mark.short_cases(1, "jax", "tensorflow")
 @each_library(FAMILIES, ("dirichlet", "multivariate_normal"))
-def test_libraries(name, backend):
+def test_multivariate_densities_on_libraries(name, backend):
     method = "logpmf" if "multinomial" in name else "logpdf"
     of, arrays = case(name, method)
     function = of(stats)
@@ -137,8 +137,8 @@ def test_frozen_distributions(name):
 
 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if "rvs" in getattr(stats, name).methods])
-def test_random_numbers_of_families(name):
-    """Means of many are those of the family, and so are their derivatives by the parameters."""
+def test_random_numbers_have_the_moments_of_the_family(name):
+    """Sample means match the family's mean, and so do their derivatives by the parameters."""
     _, parameters, roots = FAMILIES[name]
     own = getattr(stats, name)
 
@@ -160,7 +160,7 @@ def test_random_numbers_of_families(name):
 
 
 def test_entropy_of_inverse_wishart_matrices():
-    """The mean of minus the logarithm of the density."""
+    """The entropy is the mean of the negative log density."""
     scale = square(ROOT)
     drawn = np.moveaxis(np.asarray(stats.invwishart.rvs(9.0, scale, 20000, 1)), 0, -1)
     found = stats.invwishart.entropy(9.0, scale)
@@ -193,7 +193,7 @@ DATA, WEIGHTS = RNG.normal(size=(2, 8)).round(3), RNG.uniform(0.5, 1.0, 8).round
 
 
 @pytest.mark.parametrize("method", ["logpdf", "evaluate", "integrate_gaussian", "covariance"])
-def test_kernels(method):
+def test_kernel_density_estimates(method):
     def of(module):
         def function(data, weights, points):
             kde = module.gaussian_kde(data, "silverman", weights)
@@ -207,7 +207,7 @@ def test_kernels(method):
     agree(of(stats), of(scipy.stats), DATA, WEIGHTS, POINTS.T, over=over, second=False, rtol=1e-10)
 
 
-def test_kernels_of_one_dimension():
+def test_kernel_density_estimates_in_one_dimension():
     ours, theirs = (module.gaussian_kde(DATA[0], 0.4) for module in (stats, scipy.stats))
     np.testing.assert_allclose(ours(POINTS[:, 0]), theirs(POINTS[:, 0]))
     assert ours.integrate_box_1d(-1.0, 0.5) == pytest.approx(theirs.integrate_box_1d(-1.0, 0.5))

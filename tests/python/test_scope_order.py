@@ -1,4 +1,4 @@
-"""Scopes that end in any order: generators closed first opened first, overlapping tasks, threads."""
+"""Scopes that end in any order: generators closed in opening order, overlapping tasks, threads."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PAIRS = list(itertools.product(SCOPES, repeat=2))
 
 
 def everything():
-    """The state that scopes change."""
+    """Return all state that scopes change."""
     from gradops.flow.checkpointing import tape
 
     return (
@@ -90,7 +90,7 @@ def test_many_generators_closed_in_any_order(seed):
     assert everything() == before
 
 
-def test_what_holds_while_generators_overlap():
+def test_mode_while_generators_overlap():
     a, b = held("no_grad"), held("enable_grad")
     next(a)
     assert not is_grad_enabled() and not torch.is_grad_enabled()
@@ -109,7 +109,7 @@ def test_what_holds_while_generators_overlap():
 
 @pytest.mark.parametrize("first, second", PAIRS)
 def test_overlapping_tasks(first, second):
-    """Entered in one order and left in the same, so that neither is inside the other."""
+    """Scopes are entered and left in the same order, so that neither contains the other."""
 
     async def main():
         both_in, first_out = asyncio.Event(), asyncio.Event()
@@ -132,12 +132,12 @@ def test_overlapping_tasks(first, second):
         assert seen["second"] == before == everything()
         assert seen["first"][0] == before[0] and seen["first"][3:] == before[3:]
         if "inference_mode" not in (first, second) and (first in MODES or second not in MODES):
-            assert seen["first"][1] == before[1]  # torch's mode is the thread's: what leaves a mode sets it
+            assert seen["first"][1] == before[1]  # torch's mode belongs to the thread, and leaving a mode sets it
 
     asyncio.run(main())
 
 
-def test_torchs_own_scopes_between_ours():
+def test_torch_scopes_between_gradops_scopes():
     with torch.no_grad():
         with enable_grad():
             assert torch.is_grad_enabled()
@@ -149,7 +149,7 @@ def test_torchs_own_scopes_between_ours():
         assert not torch.is_grad_enabled()
 
 
-def test_a_scope_that_another_thread_leaves():
+def test_scope_left_by_another_thread():
     generator = held("no_grad")
     thread = threading.Thread(target=lambda: next(generator))
     thread.start()
@@ -158,7 +158,7 @@ def test_a_scope_that_another_thread_leaves():
     assert is_grad_enabled() and torch.is_grad_enabled()
 
 
-def test_use_backend_decorates_what_runs_later():
+def test_backend_scope_decorates_functions_that_run_later():
     @config.backend_scope("torch")
     def plain():
         return config.backend()
@@ -194,7 +194,7 @@ def test_use_backend_decorates_what_runs_later():
     assert asyncio.run(collect()) == ["torch", before] * 2
 
 
-def test_use_backend_gives_jax_its_precision_back():
+def test_backend_scope_restores_jax_precision():
     jax = pytest.importorskip("jax")
     before = jax.config.jax_enable_x64
     try:
@@ -225,7 +225,7 @@ def held_jax():
         yield
 
 
-def test_an_end_that_fails_keeps_no_other_from_ending():
+def test_failing_exit_does_not_prevent_other_exits():
     from gradops._scopes import Ends
 
     ends, ended = Ends("test"), []
@@ -241,7 +241,7 @@ def test_an_end_that_fails_keeps_no_other_from_ending():
     assert ended == ["outer"] and not ends.open()
 
 
-def test_a_mode_that_cannot_be_entered_changes_nothing(monkeypatch):
+def test_failed_entry_of_a_mode_changes_nothing(monkeypatch):
     torch = pytest.importorskip("torch")
     from gradops.autodiff import is_grad_enabled, modes, no_grad
 

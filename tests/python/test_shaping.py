@@ -1,4 +1,4 @@
-"""Shape, joining, creation, diagonals, scattering, rearrange: bad input, dtypes, one tensor for many, graphs."""
+"""Shape, joining, creation, diagonals, scattering, rearrange: bad input, dtypes, single tensors as lists, graphs."""
 
 import os
 
@@ -124,7 +124,7 @@ def skip_on_a_gpu(backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("call, error, message", BAD, ids=[m for *_, m in BAD])
 def test_bad_input(call, error, message, backend):
-    """The same error on every backend, which names the op."""
+    """Every backend raises the same error, which names the op."""
     if error is AxisError:
         skip_on_a_gpu(backend)
     with pytest.raises(error, match=message), config.backend_scope(backend):
@@ -132,8 +132,8 @@ def test_bad_input(call, error, message, backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_positions_out_of_range_say_which(backend):
-    """R tells its users the position counted from 1: the error has it."""
+def test_index_out_of_range_is_reported(backend):
+    """R reports the index counted from 1, so the error carries it."""
     skip_on_a_gpu(backend)
     with pytest.raises(AxisError) as caught:
         ops.take(tensors(x, backend), [1, 7], 1)
@@ -144,8 +144,8 @@ def test_positions_out_of_range_say_which(backend):
 @pytest.mark.short_cases(1, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "float32", "complex64"])
-def test_dtypes_stay(backend, dtype):
-    """Moves of elements keep the dtype, also where zeros are put beside them."""
+def test_dtypes_are_preserved(backend, dtype):
+    """Ops that move elements keep the dtype, even if they add zeros."""
     t = tensors((x > 3).astype(dtype), backend)
     moved = [
         ops.pad(t, 1), ops.tile(t, 2), ops.repeat(t, 2), ops.rot90(t), ops.tril(t), ops.triu(t, 1), ops.diag(t),
@@ -159,8 +159,8 @@ def test_dtypes_stay(backend, dtype):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("op", ["concatenate", "stack", "hstack", "vstack", "dstack"])
-def test_one_tensor_is_taken_apart(backend, op):
-    """Instead of a list, one tensor whose rows are joined; its gradient is whole."""
+def test_single_tensor_acts_as_a_list_of_its_rows(backend, op):
+    """A single tensor is accepted in place of a list of its rows; its gradient covers all rows."""
     wanted = getattr(np, op)(list(x))
     assert np.array_equal(numpy(getattr(ops, op)(tensors(x, backend))), wanted)
     if backend != "torch":
@@ -173,8 +173,8 @@ def test_one_tensor_is_taken_apart(backend, op):
 
 
 @pytest.mark.parametrize("backend", ["numpy", "jax", "tensorflow"])
-def test_variables_as_positions(backend):
-    """The result of ``argmax`` and its like of a variable is itself a variable, and a position."""
+def test_variables_as_indices(backend):
+    """The ``argmax`` of a variable is itself a variable and can be an index."""
     v = Variable(tensors(x, backend), requires_grad=True)
     rows = ops.argmax(v, axis=0)
     picked = v[rows, [0, 1, 2, 3]]
@@ -199,7 +199,7 @@ KEYS = [
 @pytest.mark.parametrize("key", KEYS, ids=str)
 @pytest.mark.parametrize("trace", ["jax.jit", "tf.function", "tf.function, key inside"])
 def test_indexing_in_traces(trace, key):
-    """NumPy's keys inside ``jit`` and in graphs, with their gradient; in graphs also keys that are tensors there."""
+    """Covers NumPy-style keys inside ``jit`` and graphs, with gradients; in graphs also symbolic keys."""
     wanted = np.zeros_like(x)
     np.add.at(wanted, key, 2 * x[key])
     if trace == "jax.jit":
@@ -233,7 +233,7 @@ def test_indexing_in_traces(trace, key):
 
 @pytest.mark.parametrize("trace", ["jax.jit", "tf.function"])
 def test_scattering_in_traces(trace):
-    """Positions and starts that only a running program knows."""
+    """The indices and starts are known only to the running program."""
 
     def f(t, at, ids):
         return [
@@ -271,8 +271,8 @@ def test_segments_in_traces_need_their_number(trace):
 
 @pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_ties_and_repeats(backend):
-    """Tied rows share the gradient of a segment's maximum; of a position's several updates the last has it all."""
+def test_ties_and_duplicate_indices(backend):
+    """Tied rows share the gradient of a segment maximum; of duplicate updates the last gets all of it."""
 
     def gradient(f, *values):
         if backend == "torch":
@@ -312,7 +312,7 @@ def test_ties_and_repeats(backend):
 
 
 def test_like_ops_stay_on_the_backend():
-    """``full_like`` and the like follow the tensor, not the default backend."""
+    """``full_like`` and similar ops follow the tensor, not the default backend."""
     for backend in BACKENDS:
         t = tensors(x, backend)
         for default in ("numpy", "torch"):
@@ -322,7 +322,7 @@ def test_like_ops_stay_on_the_backend():
     np.testing.assert_array_equal(ops.pad([[1]], 1, constant_values=2), [[2, 2, 2], [2, 1, 2], [2, 2, 2]])
 
 
-def test_gradient_of_the_constant_that_is_padded():
+def test_gradient_of_the_padding_constant():
     v = Variable(np.array(2.0), requires_grad=True)
     (g,) = autodiff.grad(ops.sum(ops.pad(x, ((1, 0), (0, 0)), constant_values=v)), v)
     assert numpy(g) == 4
@@ -335,8 +335,8 @@ def test_reinterpreted_bits_have_no_gradient():
     np.testing.assert_array_equal(numpy(g), np.ones_like(x))
 
 
-def test_what_differs_in_jax_traces():
-    """Positions that only the running program knows."""
+def test_out_of_range_indices_in_jax_traces():
+    """Indices known only to the running program cannot be checked."""
     import jax
 
     beyond = jax.jit(lambda t, i: (ops.take(t, i, 0), ops.get_item(t, i)))(x, np.array([5]))
@@ -346,7 +346,7 @@ def test_what_differs_in_jax_traces():
 
 @pytest.mark.parametrize("trace", ["jax.jit", "tf.function"])
 def test_products_of_segments_in_traces(trace):
-    """With ids that only the running program knows, the gradient is right where rows are 0."""
+    """With traced segment ids the gradient is correct even where rows are 0."""
     data, ids = np.array([0.0, 3.0, 0.0, 2.0, 4.0, 9.0]), np.array([0, 2, 2, 0, 2, -1])
     if trace == "jax.jit":
         import jax
@@ -370,8 +370,8 @@ def test_products_of_segments_in_traces(trace):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("key", [(slice(0, 0), [9]), ([9], slice(0, 0)), (np.zeros(3, bool), 9)])
-def test_positions_beside_an_empty_part(backend, key):
-    """PyTorch gives an empty tensor: docs/differences.md."""
+def test_index_arrays_with_an_empty_slice(backend, key):
+    """PyTorch returns an empty tensor: docs/differences.md."""
     t = tensors(x, backend)
     is_unseen = backend == "numpy" and np.__version__ < "2" and not isinstance(key[0], np.ndarray)
     if backend == "torch" or is_unseen:
@@ -384,21 +384,21 @@ def test_positions_beside_an_empty_part(backend, key):
 @pytest.mark.parametrize(
     "widths", [(1, 2), [1.0, 2], np.array([1, 2]), [np.int64(1), 2], [[1, 2]], [np.array([1, 2])], ((1, 2), [1, 2])]
 )
-def test_margins_are_given_in_many_ways(widths):
+def test_forms_of_padding_widths(widths):
     x = np.ones((2, 3))
     np.testing.assert_array_equal(ops.pad(x, widths), np.pad(x, (1, 2)))
 
 
 @pytest.mark.parametrize("widths", [[1, 2, 3], [[1, 2], [1, 2], [1, 2]], [[1, 2, 3]], -1, [[1], -1], [1.5], None, [[]]])
-def test_margins_that_are_none(widths):
+def test_invalid_padding_widths(widths):
     with pytest.raises(ArgumentError, match="`pad`: `pad_width` must be"):
         ops.pad(np.ones((2, 3)), widths)
 
 
 @pytest.mark.parametrize("name", BACKENDS)
 @pytest.mark.parametrize("shape", [(3, 100), (2, 3, 100)])
-def test_add_at_positions_in_long_rows(name, shape):
-    """Each row takes all of its own, also those at a position that is given twice."""
+def test_add_at_indices_in_long_rows(name, shape):
+    """Each row adds all of its updates, including those at duplicate indices."""
     rng = np.random.default_rng(4)
     x, places = rng.normal(size=shape), rng.integers(-100, 100, 150)
     key = (slice(None),) * (len(shape) - 1) + (places,)

@@ -1,4 +1,4 @@
-"""Objectives on shards of data: value, gradient and curvature of the sum in one process, whoever holds the shards."""
+"""Objectives on sharded data: value, gradient and curvature equal those of a single process for each engine."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ V = {"mean": 0.5, "log_sd": -2.0}
 
 @gradops.custom_gradient
 def steep(x):
-    """The exponential, with three times its slope."""
+    """Return the exponential, with three times its slope."""
     e = ops.exp(x)
     return e, lambda upstream: upstream * e * 3.0
 
 
 def loss(x, shard):
-    z = ops.subtract(shard.tolist(), x["mean"]) * steep(-x["log_sd"])  # a list goes with a tensor of any backend
+    z = ops.subtract(shard.tolist(), x["mean"]) * steep(-x["log_sd"])  # lists work with tensors of any backend
     return ops.sum(0.5 * z * z + x["log_sd"])
 
 
-# What it must be, where e = exp(-log_sd) has the slope -3 e, and that its natural one.
+# The expected value: e = exp(-log_sd) has the slope -3 e, whose own slope is natural.
 E = np.exp(-X["log_sd"])
 R = DATA - X["mean"]
 VALUE = np.sum(0.5 * (R * E) ** 2 + X["log_sd"])
@@ -92,7 +92,7 @@ def test_shards_in_a_list(backend):
         check(functional.objective(loss, (DATA,)), ops.convert_to_tensor)
 
 
-def test_variables_and_derivatives_from_outside():
+def test_variables_and_outer_derivatives():
     total = functional.objective(lambda x, shard: ops.sum((shard - x) ** 2), SHARDS)
     x = gradops.Variable(1.0, requires_grad=True)
     total(x).backward()
@@ -101,7 +101,7 @@ def test_variables_and_derivatives_from_outside():
     np.testing.assert_allclose(gradops.jit(total.value_and_grad)(np.array(1.0)), total.value_and_grad(1.0))
 
 
-def test_scipy_takes_its_methods():
+def test_scipy_accepts_the_methods():
     optimize = pytest.importorskip("scipy.optimize")
     total = functional.objective(lambda x, s: ops.sum(0.5 * ((s - x[0]) * ops.exp(-x[1])) ** 2 + x[1]), SHARDS)
     found = optimize.minimize(
@@ -110,7 +110,7 @@ def test_scipy_takes_its_methods():
     np.testing.assert_allclose(found.x, [DATA.mean(), np.log(DATA.std())], rtol=1e-7)
 
 
-def test_a_shard_that_fails_is_named():
+def test_failing_shard_is_named():
     with pytest.raises(ShardError, match=r"`data\[4\]`: ZeroDivisionError: of no use") as found:
         functional.objective(fails, SHARDS).grad(1.0)
     assert isinstance(found.value.__cause__, ZeroDivisionError)
@@ -134,7 +134,7 @@ def test_bad_input(f, data, error, words):
 
 @pytest.mark.parametrize("hold", [list, lambda shards: [dask().delayed(s) for s in shards], lambda _: of_bags()])
 def test_batches(hold):
-    """Each shard once, in an order that a seed gives; the mean of batches of one size is the whole sum."""
+    """Each shard is used once, in an order given by the seed; the mean over equal batches is the full sum."""
     with dask().config.set(scheduler="synchronous"):
         total = functional.objective(loss, hold(SHARDS))
         size = len(total.places) // 2
@@ -151,7 +151,7 @@ def test_batches(hold):
     assert [i for places in ordered for i in places] == list(total.places)
 
 
-def test_a_batch_names_its_shards():
+def test_batch_names_its_shards():
     batch = list(functional.objective(fails, SHARDS).batches(2, shuffle=False))[2]
     with pytest.raises(ShardError, match=r"`data\[4\]`: ZeroDivisionError"):
         batch(1.0)
@@ -196,7 +196,7 @@ def test_dask(held, backend):
 
 
 def through(flow: str):
-    """A loss by way of a flow, and its gradient over all data by PyTorch's own, of the flow's twin."""
+    """Return a loss through a flow, and its gradient over all data by PyTorch for the flow's twin."""
 
     def loss(x, shard):
         return ops.sum(surrogates.FLOWS[flow](x * shard))
@@ -214,7 +214,7 @@ def test_flows_on_dask(flow):
         np.testing.assert_allclose(functional.objective(loss, delayed()).grad(0.3), want, rtol=1e-12)
 
 
-def test_dask_names_what_fails():
+def test_dask_names_the_failing_shard():
     with pytest.raises(ShardError, match=r"`data\[4\]`: ZeroDivisionError"):
         functional.objective(fails, delayed())(1.0)
     with dask().config.set(scheduler="synchronous"):
@@ -226,13 +226,13 @@ def test_dask_names_what_fails():
             functional.objective(loss, of_bags().filter(lambda shard: False))(1.0)
 
 
-def test_shards_of_two_engines():
+def test_shards_of_two_engines_are_refused():
     with pytest.raises(ArgumentTypeError, match="must all be held by one engine; got dask, numpy"):
         functional.objective(loss, [SHARDS[0], delayed()[1]])
 
 
 @pytest.mark.parametrize("way", ["grad", "hvp of the value", "jit", "torch", "torch.func", "jax.jit", "jax.grad", "tf"])
-def test_an_engines_sum_is_not_transformed_from_outside(way):
+def test_outer_transformations_of_an_engine_sum_are_refused(way):
     total = functional.objective(lambda x, s: x * float(s.sum()), delayed())
     refused = pytest.raises(GradientError, match=r"Hint: use its own `value_and_grad\(x\)`")
     if way == "tf":
@@ -261,13 +261,13 @@ def test_an_engines_sum_is_not_transformed_from_outside(way):
 
 @pytest.mark.long
 def test_dask_processes():
-    """Bags go to processes by default: all that is sent is pickled."""
+    """Bags run in processes by default, so everything sent is pickled."""
     check(functional.objective(loss, of_bags()))
 
 
 @pytest.mark.long
 def test_dask_distributed(monkeypatch):
-    """Futures and bags on a cluster; the worker that a shard ends is Dask's own error, of a task named after it."""
+    """Futures and bags on a cluster; if a shard kills its worker, Dask raises its own error naming the shard's task."""
     distributed = pytest.importorskip("distributed", reason="needs `tools/setup --engines`")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")]))
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
@@ -282,7 +282,7 @@ def test_dask_distributed(monkeypatch):
                 functional.objective(ends, delayed())(1.0)
 
 
-def test_a_shard_that_is_lost_with_its_worker_is_named(monkeypatch):
+def test_shard_lost_with_its_worker_is_named(monkeypatch):
     distributed = pytest.importorskip("distributed", reason="needs `tools/setup --engines`")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")]))
     kinds = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
@@ -296,7 +296,7 @@ def test_a_shard_that_is_lost_with_its_worker_is_named(monkeypatch):
         os.kill(pid, signal.SIGKILL)
         with pytest.raises(ShardError, match=r"Dask has lost `data\[2\]`: FutureCancelledError") as found:
             for _ in range(100):
-                assert total(1.0) == value  # until the scheduler knows
+                assert total(1.0) == value  # until the scheduler notices
         assert found.value.argument == "data" and type(found.value.__cause__).__name__ == "FutureCancelledError"
         made: list[int] = []
 
@@ -309,7 +309,7 @@ def test_a_shard_that_is_lost_with_its_worker_is_named(monkeypatch):
         assert made == [2]
 
 
-def test_what_is_not_lost_is_not_reloaded():
+def test_reload_is_refused_without_futures():
     with pytest.raises(ArgumentError, match="`reload` is for futures of `dask.distributed`") as found:
         functional.objective(loss, SHARDS, reload=SHARDS.__getitem__)
     assert found.value.argument == "reload"

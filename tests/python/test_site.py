@@ -1,7 +1,7 @@
-"""The web site of ``make site``: its index has all there is; built, its links lead somewhere, from no other host.
+"""The web site of ``make site``: its index is complete, its links work, and it loads nothing from other hosts.
 
-What is always run reads the repository's pages alone. ``make test-long`` builds the site, follows its links, and has
-``site_looks.py`` look in a browser at each page at two widths, light and dark, and search, without a network.
+The short suite reads the repository's pages only. ``make test-long`` builds the site, follows its links, and lets
+``site_looks.py`` open each page in a browser at two widths, light and dark, and search, without a network.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def pages() -> types.ModuleType:
 
 
 @pytest.mark.repository
-def test_every_page_is_beside_each_page(pages):
+def test_navigation_lists_every_page_once(pages):
     beside = [name for names in pages.navigation().values() for name in names]
     assert len(beside) == len(set(beside))
     files = {
@@ -60,7 +60,7 @@ def test_every_page_is_beside_each_page(pages):
 
 
 @pytest.mark.repository
-def test_every_function_of_r_is_in_the_index(pages):
+def test_every_r_function_is_in_the_index(pages):
     listed = {alias for members in pages.r_groups().values() for topic in members for alias in topic.aliases}
     exported = set(re.findall(r'^export\("?([^")]+)"?\)$', (ROOT / "NAMESPACE").read_text(), flags=re.M))
     assert len(exported) > 400
@@ -71,7 +71,7 @@ def test_every_function_of_r_is_in_the_index(pages):
     assert [pattern for pattern in patterns if not fnmatch.filter(files, pattern)] == [], "no such file in R/"
 
 
-def test_every_public_name_of_python_is_described_once(pages):
+def test_every_public_python_name_is_described_once(pages):
     described, elsewhere = [], []
 
     def go(page):
@@ -97,7 +97,7 @@ def heading_anchors(text: str) -> set[str]:
 
 
 @pytest.mark.repository
-def test_links_between_pages_lead_somewhere(pages):
+def test_links_between_pages_work(pages):
     count = 0
     for path in pages.pages().values():
         if path.suffix not in (".md", ".Rmd"):
@@ -117,7 +117,7 @@ def test_links_between_pages_lead_somewhere(pages):
 
 
 @pytest.mark.repository
-def test_charts_have_the_numbers_of_their_tables(pages):
+def test_charts_match_their_tables(pages):
     charts = sys.modules["site_charts"]
     page = (ROOT / "benchmarks" / "README.md").read_text()
     for chart in charts.CHARTS:
@@ -132,7 +132,7 @@ def test_charts_have_the_numbers_of_their_tables(pages):
 
 
 @pytest.mark.repository
-def test_each_picture_of_the_gallery_has_its_function(pages):
+def test_each_gallery_picture_has_its_function(pages):
     python = list(pages.python_pictures((ROOT / "examples" / "gallery.py").read_text()))
     assert {"graph", "profile", "reversal", "likelihood", "field", "sampler", "prompt"} == {one[0] for one in python}
     for name, title, words, code in python:
@@ -150,7 +150,7 @@ def test_each_picture_of_the_gallery_has_its_function(pages):
 
 @pytest.fixture(scope="session")
 def site() -> Path:
-    """The site, built once, also where several processes test; ``GRADOPS_SITE`` is one that is built already."""
+    """Return the built site, shared by test processes; ``GRADOPS_SITE`` names a site built already."""
     if "GRADOPS_SITE" in os.environ:
         return Path(os.environ["GRADOPS_SITE"])
     install = ["--browser"] if os.geteuid() == 0 or shutil.which("sudo") else []
@@ -188,7 +188,7 @@ def read(site: Path) -> dict[Path, Page]:
 
 
 @pytest.mark.long
-def test_no_link_of_the_site_leads_nowhere(site):
+def test_site_has_no_dead_links(site):
     found = read(site)
     assert len(found) > 250
     reached, left, dead, downloads = set(), [site / "index.html"], [], set()
@@ -217,12 +217,12 @@ def test_no_link_of_the_site_leads_nowhere(site):
     assert not shutil.which("chromium") or {"cheatsheet-python.pdf", "cheatsheet-r.pdf"} <= downloads
     unreached = {str(path.relative_to(site)) for path in set(found) - reached}
     assert not {name for name in unreached if not name.startswith("r/")}
-    for name in unreached:  # R's internal topics
+    for name in unreached:  # internal topics of R
         assert "\\keyword{internal}" in (ROOT / "man" / Path(name).with_suffix(".Rd").name).read_text(), name
 
 
 @pytest.mark.long
-def test_nothing_of_the_site_is_from_another_host(site):
+def test_site_loads_nothing_from_other_hosts(site):
     for path, page in read(site).items():
         away = [part for part in page.parts if re.match(r"([a-z]+:)?//|file:", part)]
         assert away == [], path
@@ -231,7 +231,7 @@ def test_nothing_of_the_site_is_from_another_host(site):
 
 
 @pytest.mark.long
-def test_nothing_leaves_its_box_and_the_search_finds(site):
+def test_nothing_overflows_and_the_search_works(site):
     browser = shutil.which("chromium")
     if browser is None:
         pytest.skip("there is no browser: `tools/site --browser` installs Chromium")

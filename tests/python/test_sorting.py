@@ -1,4 +1,4 @@
-"""Sorting, searching and sets: traces, edge cases, and what goes wrong on all backends alike."""
+"""Sorting, searching and sets: traces, edge cases, and faults that all backends would share."""
 
 import numpy as np
 import pytest
@@ -38,14 +38,14 @@ def test_unique_of_a_given_size_inside_a_trace(backend, ordered):
 
 @everywhere
 @pytest.mark.parametrize("shape", [(0, 2), (0,)], ids=str)
-def test_unique_of_nothing_is_filled_up(backend, shape):
+def test_unique_of_empty_input_is_padded(backend, shape):
     def f(x):
         return ops.unique(x, True, True, True, True, None, 3, 9.0)
 
     x = tensors(np.zeros(shape), backend)
     for of in [f] + [compiled(f, backend)] * (backend in ("jax", "tensorflow")):
         y, index, inverse, counts = map(numpy, of(x))
-        np.testing.assert_array_equal(y, [9.0] * 3)  # as jnp.unique
+        np.testing.assert_array_equal(y, [9.0] * 3)  # as in jnp.unique
         np.testing.assert_array_equal(counts, [0] * 3)
         assert index.shape == (3,) and inverse.shape == shape
     rows = ops.unique(tensors(np.zeros((2, 0)), backend), axis=1, size=2, fill_value=9.0)

@@ -1,4 +1,4 @@
-"""Sparse Jacobians and Hessians: the dense ones' elements, for all values, from few products; clear errors."""
+"""Sparse Jacobians and Hessians equal dense ones for all values, from few products; clear errors."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ RNG = np.random.default_rng(3)
 
 
 def banded(x):
-    """Neighbours of a chain, and each one by itself."""
+    """Couple neighbours of a chain, plus a separate term each."""
     return ops.sum(ops.exp(x[1:] * x[:-1])) + ops.sum(ops.sin(x))
 
 
 def arrow(x):
-    """All with the first two."""
+    """Couple all elements with the first two."""
     return ops.sum(ops.exp(x[2:] * x[0]) * x[1]) + ops.sum(x**4)
 
 
 def chain(x):
-    """A loop of single numbers, as a state space model's."""
+    """Run a loop of scalars, as in a state space model."""
     total, state = 0.0, x[0]
     for i in range(1, x.shape[0]):
         state = ops.tanh(x[i]) * 0.5 + x[i - 1] * x[i]
@@ -44,7 +44,7 @@ def chain(x):
 
 
 def scattered(x):
-    """Positions that are constants: taken, added at, set, in segments, sorted into rows."""
+    """Use constant indices: gather, add, set, segments, scatter into rows."""
     pairs = ops.take(x, np.array([0, 3, 3, 5, 7])) * ops.take(x, np.array([1, 2, 4, 4, 6]))
     sums = ops.segment_sum(x**3, np.array([0, 0, 1, 1, 2, 2, 3, 3]), 4)
     placed = ops.scatter_update(ops.square(x), np.array([[1], [6]]), x[2:4] * x[0])
@@ -69,7 +69,7 @@ def multiplied(x):
 
 
 def of_a_stack(x):
-    """Two matrices, each of four of the elements."""
+    """Apply matrix ops to two matrices of four elements each."""
     m = ops.reshape(x, (2, 2, 2))
     s = ops.matmul(m, ops.transpose(m, (0, 2, 1))) + np.eye(2)
     found = ops.cholesky(s), ops.inv(s), ops.det(s), ops.slogdet(s)[1], ops.eigh(s)[0], ops.expm(s / 4)
@@ -80,7 +80,7 @@ FUNCTIONS = [banded, arrow, chain, scattered, masked, accumulated, multiplied, o
 
 
 @pytest.mark.parametrize("f", FUNCTIONS)
-def test_hessian_has_the_dense_ones_elements(f):
+def test_sparse_hessian_equals_the_dense_one(f):
     x = RNG.normal(size=8)
     got, want = hessian(f, x, sparse=True), hessian(f, x)
     assert isinstance(got, scipy.sparse.csc_matrix) and got.has_sorted_indices
@@ -90,7 +90,7 @@ def test_hessian_has_the_dense_ones_elements(f):
 
 @pytest.mark.parametrize("strategy", [None, "forward-mode", "reverse-mode"])
 @pytest.mark.parametrize("f", FUNCTIONS)
-def test_jacobian_has_the_dense_ones_elements(f, strategy):
+def test_sparse_jacobian_equals_the_dense_one(f, strategy):
     x, gradient = RNG.normal(size=8), gradops.grad(f)
     got, want = jacobian(gradient, x, sparse=True, strategy=strategy), jacobian(gradient, x)
     np.testing.assert_allclose(got.toarray(), want, rtol=1e-10, atol=1e-12)
@@ -117,7 +117,7 @@ def test_random_programs(seed):
         got, want = hessian(program.loss, inputs, sparse=True), hessian(program.loss, inputs)
     for row, rows in zip(got, want):
         for part, whole in zip(row, rows):
-            largest = max(1.0, np.max(np.abs(whole), initial=0, where=np.isfinite(whole)))  # of it sums are rounded
+            largest = max(1.0, np.max(np.abs(whole), initial=0, where=np.isfinite(whole)))  # scale of rounding
             near = {"rtol": 1e-4, "atol": 1e-5 * largest} if program.single else {"rtol": 1e-7, "atol": 1e-9}
             np.testing.assert_allclose(part.toarray(), whole.reshape(part.shape), **near)
 
@@ -128,8 +128,8 @@ def test_many_random_programs(seed):
     test_random_programs(seed)
 
 
-def test_a_pattern_holds_for_all_values():
-    """Where the function is flat at one point, an element is there all the same."""
+def test_pattern_holds_for_all_values():
+    """Elements are part of the pattern even where the function is flat."""
     compiled = jit(lambda x: ops.sum(ops.relu(x[1:]) * x[:-1] ** 2))
     for x in (-np.ones(5), np.ones(5), np.array([1.0, -2, 3, -4, 5])):
         got = hessian(compiled, x, sparse=True)
@@ -154,7 +154,7 @@ def test_few_products(monkeypatch):
     assert seen == [3, 3, 2, 1]
 
 
-def test_a_compiled_function_is_traced_once_until_what_it_reads_changes():
+def test_compiled_function_is_traced_once_until_its_closures_change():
     calls = Mock()
     data = {"w": np.array([1.0, 0.0, 2.0])}
 
@@ -178,7 +178,7 @@ def test_a_compiled_function_is_traced_once_until_what_it_reads_changes():
 
 @gradops.custom_gradient
 def own_product(x, y):
-    """x * y, whose gradient says 2 y and 0."""
+    """Return x * y, with the declared gradients 2 y and 0."""
 
     def gradient(*, upstream):
         return upstream * 2 * y, upstream * 0.0
@@ -188,7 +188,7 @@ def own_product(x, y):
 
 @gradops.custom_gradient
 def shifted(x):
-    """x, whose gradient goes to the neighbour."""
+    """Return x, with a gradient shifted to the neighbour."""
 
     def gradient(*, upstream):
         return ops.roll(upstream, 1)
@@ -241,7 +241,7 @@ OWN = [
 
 
 @pytest.mark.parametrize("f", OWN)
-def test_derivatives_of_the_users_own_are_kept(f):
+def test_custom_derivatives_are_preserved(f):
     x = RNG.normal(size=5)
     np.testing.assert_allclose(hessian(f, x, sparse=True).toarray(), hessian(f, x), atol=1e-12)
     gradient = gradops.grad(f)
@@ -249,7 +249,7 @@ def test_derivatives_of_the_users_own_are_kept(f):
     np.testing.assert_allclose(got.toarray(), jacobian(gradient, x), atol=1e-12)
 
 
-def test_what_is_not_symmetric_stays_so():
+def test_nonsymmetric_hessians_of_custom_rules_stay_nonsymmetric():
     got = hessian(OWN[0], np.ones(4), sparse=True).toarray()
     np.testing.assert_allclose(got, np.diag([2.0, 2.0, 2.0], -1))
 
@@ -270,7 +270,7 @@ def test_several_inputs_and_outputs_give_blocks():
     np.testing.assert_allclose(rows[0][0].toarray(), np.hstack([np.diag(2 * a[0]), np.zeros((3, 3))]))
 
 
-def test_dicts_keep_their_form():
+def test_dicts_keep_their_structure():
     p = {"w": RNG.normal(size=3), "b": np.array(2.0)}
     found = hessian(lambda p: ops.sum(p["w"] ** 3) * p["b"], p, sparse=True)
     np.testing.assert_allclose(found["w"]["w"].toarray(), np.diag(6 * p["w"] * 2))
@@ -279,7 +279,7 @@ def test_dicts_keep_their_form():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_dtypes_are_kept(dtype):
+def test_dtypes_are_preserved(dtype):
     x = np.linspace(0.1, 1, 6).astype(dtype)
     assert hessian(banded, x, sparse=True).dtype == dtype
 
@@ -336,7 +336,7 @@ def graphs():
 
 
 @pytest.mark.parametrize("pattern", list(graphs()))
-def test_colourings_are_what_they_are_called(pattern):
+def test_colourings_are_valid(pattern):
     dense = pattern.toarray()
     n = len(dense)
     columns = colorings.of_columns(pattern)
@@ -356,14 +356,14 @@ def test_colourings_are_what_they_are_called(pattern):
 
 
 def coupled(x, s, y):
-    """A chain and a vector that each of it meets, with a parameter."""
+    """Couple a chain, and a vector with each of its elements, by a parameter."""
     return ops.sum(ops.exp(s * x[1:] * x[:-1])) + ops.sum(ops.sin(x[:2] * y)) + ops.sum(s * x**3)
 
 
 @pytest.mark.parametrize(
     ("backend", "argnums"), [*((b, 0) for b in BACKENDS), ("numpy", (0, 2)), ("numpy", (2, 0)), ("torch", (2, 0))]
 )
-def test_a_sparse_hessian_is_made_once_for_some_arguments(backend, argnums):
+def test_sparse_hessian_with_respect_to_some_arguments(backend, argnums):
     numbers = RNG.normal(size=6), np.array(0.7), RNG.normal(size=2)
     inputs = tuple(tensors(list(numbers), backend))
     pattern = functional.SparseHessian(coupled, numbers, argnums).pattern
@@ -386,7 +386,7 @@ def _put(numbers, places, xs):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_the_elements_of_a_sparse_hessian_have_derivatives(backend):
+def test_elements_of_a_sparse_hessian_are_differentiable(backend):
     numbers = RNG.normal(size=6), np.array(0.7), RNG.normal(size=2)
     pattern = functional.SparseHessian(coupled, numbers).pattern
     inputs = tuple(tensors(list(numbers), backend))
@@ -420,7 +420,7 @@ def test_bad_sparse_hessians():
     assert repr(functional.SparseHessian(banded, x)) == "<gradops sparse Hessian, 3 x 3, 7 elements, 2 colours>"
 
 
-def test_a_sparse_hessian_holds_where_a_constant_was_0():
+def test_pattern_includes_elements_with_a_zero_coefficient():
     def walk(phi, scale, u):
         return ops.sum((u[1:] - phi * u[:-1]) ** 2 * scale[0])
 

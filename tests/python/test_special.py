@@ -1,4 +1,4 @@
-"""Special functions, bounds and comparison: kinks, ties and points where the libraries disagree."""
+"""Special functions, bounds and comparison: kinks, ties and points where libraries disagree."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ everywhere = pytest.mark.parametrize("backend", BACKENDS)
 
 
 def gradients(function, xs, backend):
-    """The tape's gradients on NumPy, the framework's own elsewhere."""
+    """Return the tape's gradients on NumPy, the framework's own elsewhere."""
     if backend == "numpy":
         variables = [Variable(x, requires_grad=True) for x in xs]
         return [numpy(g) for g in autodiff.grad(function(*variables), variables, materialize_grads=True)]
@@ -39,7 +39,7 @@ def test_second_gradient_of_hypot_at_a_tie(backend):
 
 
 @everywhere
-def test_ties_share(backend):
+def test_ties_share_the_gradient(backend):
     x = np.array([1.0, 2.0]), np.array([1.0, 0.0])
     for op in (ops.maximum, ops.minimum, ops.fmax, ops.fmin):
         first, second = gradients(lambda a, b: ops.sum(op(a, b)), x, backend)  # noqa: B023
@@ -49,7 +49,7 @@ def test_ties_share(backend):
 
 
 @everywhere
-def test_no_gradient_where_the_answer_is_put_in(backend):
+def test_substituted_values_have_no_gradient(backend):
     a, b = gradients(lambda a, b: ops.sum(ops.divide_no_nan(a, b)), [np.ones(2), np.array([0.0, 2.0])], backend)
     np.testing.assert_allclose((a, b), ([0, 0.5], [0, -0.25]))
     (g,) = gradients(lambda a: ops.sum(ops.nan_to_num(a)), [np.array([np.nan, np.inf, 1.0])], backend)
@@ -67,21 +67,21 @@ def test_sinc_at_zero_to_second_order(backend):
 
 
 @pytest.mark.parametrize(
-    "f, at, numbers",  # the backends where the gradient is 0; elsewhere it is NaN
+    "f, at, numbers",  # the backends whose gradient is 0; it is NaN on others
     [
         (lambda v: ops.where(v > 0, ops.sqrt(v), 0.0), 0.0, {"tensorflow"}),
         (lambda v: ops.arctan2(v, v), 0.0, {"torch"}),
     ],
     ids=["where", "arctan2"],
 )
-def test_gradients_that_differ_between_backends(f, at, numbers):
+def test_gradients_differing_between_backends(f, at, numbers):
     with np.errstate(all="ignore"):
         x = np.array([at])
         found = [numpy(gradops.grad(lambda v: ops.sum(f(v)))(tensors(x, b))).item() for b in BACKENDS]
     np.testing.assert_array_equal(found, [0 if b in numbers else np.nan for b in BACKENDS])
 
 
-def test_second_derivatives_of_powers_of_0():
+def test_second_derivatives_of_powers_of_zero():
     def f(base, exponent):
         return ops.power(base, exponent)
 
@@ -93,7 +93,7 @@ def test_second_derivatives_of_powers_of_0():
 
 @pytest.mark.short_cases(0, "jax")
 @everywhere
-def test_weak_numbers_stay_weak_in_composed_ops(backend):
+def test_python_scalars_stay_weak_in_composed_ops(backend):
     x = tensors(np.array([0.5, 1.5], "float32"), backend)
     for y in (
         ops.fmax(x, 1.0),

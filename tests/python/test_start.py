@@ -1,4 +1,4 @@
-"""The modules that `import gradops` imports: NumPy, and of the rest what is quick; no time is measured here."""
+"""Modules imported by `import gradops`: NumPy, and other modules only if they are quick. No time is measured."""
 
 import subprocess
 import sys
@@ -12,22 +12,22 @@ SLOW = ("scipy", "numpy.random", "numpy.testing", "numpy.f2py", "unittest", "asy
 
 
 def modules_after(code: str) -> set[str]:
-    """The modules that a fresh Python has after ``code``."""
+    """Return the modules loaded in a new Python process after ``code``."""
     program = f"import sys\n{code}\nprint(*sys.modules)"
     return set(
         subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     )
 
 
-def test_what_takes_long_is_not_imported_at_once():
+def test_slow_modules_are_not_imported_at_once():
     new = modules_after("import gradops") - modules_after("import numpy")
     assert not [m for m in new for slow in SLOW if m == slow or m.startswith(slow + ".")]
-    new = {m for m in new if not m.startswith("numpy.fft")}  # whose functions are rows of a table
+    new = {m for m in new if not m.startswith("numpy.fft")}  # gradops.numpy refers to its functions
     outside = {m.partition(".")[0] for m in new} - sys.stdlib_module_names - {"gradops"}
     assert not outside, f"{outside} are imported by `import gradops`"
 
 
-def test_derivatives_of_what_numpy_computes_import_no_scipy():
+def test_derivatives_on_numpy_do_not_import_scipy():
     code = "import gradops as g\ng.grad(lambda x: g.ops.softmax(x * x)[0])(g.ops.array([1.0, 2.0]))"
     assert not [m for m in modules_after(code) if m.partition(".")[0] == "scipy"]
 
@@ -42,11 +42,11 @@ def test_derivatives_of_what_numpy_computes_import_no_scipy():
         ("stft(np.ones(8), 4, 2, 4, window='hann')", "scipy.signal"),
     ],
 )
-def test_a_module_of_scipy_is_imported_when_it_is_used(call, module):
+def test_scipy_modules_are_imported_on_first_use(call, module):
     assert module in modules_after(f"import numpy as np\nfrom gradops import ops\nops.{call}")
 
 
-def test_functions_alike_are_compiled_once_and_shown_apart():
+def test_functions_with_equal_source_share_code_and_keep_names():
     scopes = [{"value": 1}, {"value": 2}]
     first, second = (
         _functions.alike(f"\ndef {name}(x):\n    return x + value\n", name, f"test {name}", scope)
@@ -61,13 +61,13 @@ def test_functions_alike_are_compiled_once_and_shown_apart():
     assert caught.traceback[-1].name == "second" and "x + value" in str(caught.traceback[-1].statement)
 
 
-def test_lgamma_has_the_dtype_of_its_argument():
+def test_lgamma_keeps_the_dtype():
     for dtype in ("float16", "float32", "float64"):
         assert ops.lgamma(np.array([-np.inf, 3.0], dtype)).dtype == dtype
 
 
 @pytest.mark.long
-def test_modules_of_scipy_may_be_imported_while_jax_traces():
+def test_scipy_modules_can_be_imported_inside_a_jax_trace():
     pytest.importorskip("jax")
     code = """
 import importlib, jax, gradops

@@ -1,4 +1,4 @@
-"""Statistics: edge cases, traces, and what goes wrong on all backends alike."""
+"""Statistics: edge cases, traces, and faults that all backends would share."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ traced = pytest.mark.parametrize("backend", ("jax", "tensorflow"))
 
 
 def gradient(function, x, backend):
-    """The tape's gradient on NumPy, the framework's own elsewhere."""
+    """Return the tape's gradient on NumPy, the framework's own elsewhere."""
     if backend == "numpy":
         v = Variable(x, requires_grad=True)
         return numpy(autodiff.grad(function(v), v)[0])
@@ -73,21 +73,21 @@ def test_nan_gets_no_gradient(backend):
 
 
 @everywhere
-def test_quantile_has_a_slope(backend):
+def test_quantile_is_differentiable_in_its_probability(backend):
     x = np.array([1.0, 2.0, 4.0, 8.0])
     got = gradient(lambda q: ops.quantile(tensors(x, backend), q), np.array(0.5), backend)
     np.testing.assert_allclose(got, 3 * 2.0)
 
 
 @everywhere
-def test_windows_are_on_the_backend_of_their_length(backend):
+def test_windows_use_the_backend_of_their_length(backend):
     length = tensors(np.array(4), backend)
     assert type(ops.hamming(length)) is type(ops.cast(length, "float64"))
 
 
 @pytest.mark.short_cases(0, "jax")
 @everywhere
-def test_kind_of_results_of_float32(backend):
+def test_float32_results(backend):
     x = tensors(np.array([[1.0, 2.0, 4.0]], "float32"), backend)
     for y in (
         ops.quantile(x, [0.1, 0.9]),

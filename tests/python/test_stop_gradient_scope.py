@@ -26,7 +26,7 @@ def check(way, f, *expected):
 
 
 @ALL
-def test_what_is_made_inside_is_a_constant(way):
+def test_results_computed_inside_are_constants(way):
     def f(x):
         with stop_gradient_scope():
             h = ops.exp(x) * x
@@ -74,7 +74,7 @@ def test_a_custom_gradient_inside_and_outside(way):
 
 
 @pytest.mark.parametrize("way", [w for w in WAYS if w[0] == "jax" and w[1] != "variable"], ids="-".join)
-def test_all_of_jax_numpy(way):
+def test_every_jax_numpy_function(way):
     import jax
     import jax.numpy as jnp
 
@@ -123,7 +123,7 @@ def test_under_jax_transforms(transform):
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
-def test_an_unknown_jax_is_an_error_but_for_decorators(monkeypatch):
+def test_unsupported_jax_version_allows_decorators_only(monkeypatch):
     import jax
     import jax.numpy as jnp
 
@@ -131,7 +131,7 @@ def test_an_unknown_jax_is_an_error_but_for_decorators(monkeypatch):
     from gradops.backends.jax import _private, traces
     from gradops.errors import BackendError
 
-    assert traces.supported  # this version of JAX is known
+    assert traces.supported  # the installed version is supported
     monkeypatch.setitem(_private.private.lacking, _private.SCOPES, ["jax._src.core.gone"])
     monkeypatch.setattr(traces, "supported", False)
     monkeypatch.setattr(traces, "_older", False)
@@ -147,7 +147,7 @@ def test_an_unknown_jax_is_an_error_but_for_decorators(monkeypatch):
 
 
 @pytest.mark.parametrize("way", [w for w in WAYS if w[0] == "tensorflow" and w[1] != "variable"], ids="-".join)
-def test_all_of_tensorflow(way):
+def test_every_tensorflow_operation(way):
     import tensorflow as tf
 
     v = tf.Variable(3.0, dtype=tf.float64)
@@ -188,8 +188,8 @@ def test_every_active_tape_and_accumulator():
     assert float(c.jvp(z)) == 24.0
 
 
-def test_functions_traced_in_the_scope_are_whole():
-    """A tf.function that takes gradients itself, traced first inside the scope, still takes them outside."""
+def test_functions_traced_inside_the_scope_keep_their_gradients():
+    """A tf.function that computes gradients itself, first traced inside the scope, still computes them outside."""
     import tensorflow as tf
 
     @tf.function
@@ -210,8 +210,8 @@ def test_functions_traced_in_the_scope_are_whole():
 
 
 @pytest.mark.long
-def test_tapes_opened_before_gradops_is_used(tf):
-    """Run on its own: in this process the observer is there."""
+def test_tapes_opened_before_the_first_use_of_gradops(tf):
+    """Runs in a separate process, because the observer is installed already in this one."""
     import subprocess
     import sys
 
@@ -264,14 +264,14 @@ def recording():
     return autodiff.is_grad_enabled(), torch.is_grad_enabled(), (Variable(X, requires_grad=True) * 2).requires_grad
 
 
-def test_errors_leave_nothing_behind():
+def test_errors_restore_all_state():
     with pytest.raises(ZeroDivisionError), stop_gradient_scope(), stop_gradient_scope():
         assert recording() == (False, False, False)
         raise ZeroDivisionError
     assert recording() == (True, True, True)
 
 
-def test_one_scope_entered_again_and_again():
+def test_scope_can_be_reentered():
     scope = stop_gradient_scope()
     for _ in range(2):
         with scope:
@@ -319,7 +319,7 @@ def test_generators():
 
     first, second = held(), held()
     next(first), next(second)
-    first.close()  # the outer one first
+    first.close()  # closes the outer one first
     assert recording() == (False, False, False)
     second.close()
     assert recording() == (True, True, True)
@@ -343,8 +343,8 @@ def test_coroutines():
 
 
 @pytest.mark.parametrize("backend", ["numpy", "variable", "torch", "jax", "tensorflow"])
-def test_what_is_handed_through_in_a_scope_is_cut(backend):
-    """A custom or scaled gradient gives its input itself where nothing records, but a constant in a scope."""
+def test_inputs_returned_unchanged_in_a_scope_are_detached(backend):
+    """Without recording, custom and scaled gradients return their input; inside a scope they return a constant."""
 
     def f(x):
         with gradops.stop_gradient_scope():

@@ -1,7 +1,7 @@
-"""A typing error in a word that an argument takes: the error says which word was meant.
+"""Misspelled option values: the error suggests the intended word.
 
-The words are those of the signatures and docstrings; the calls are the cases of the ops, and for other functions the
-first arguments of a few kinds with which they work.
+The words come from signatures and docstrings. The calls are the cases of the ops; other functions are called with
+arguments of a few kinds that work for them.
 """
 
 import functools
@@ -27,13 +27,13 @@ FREE = {
     *"name role roles separator subscripts pattern signature value path model message call source text".split(),
     *"data answers prompts constraints argument hint classes answers params".split(),
 }
-"""Arguments whose words are the user's own."""
+"""Arguments with free text."""
 ELSEWHERE = {
     "scipy.ndimage.generic_gradient_magnitude": "its `derivative` gets the mode",
     "scipy.ndimage.generic_laplace": "its `derivative2` gets the mode",
     "autodiff.profiler.Event": "made by the profiler",
 }
-"""Functions that leave the word to others."""
+"""Functions that pass the word on to another library."""
 GIVEN: dict = {
     "to_backend": {"x": 1.0, "backend": "numpy"},
     "autodiff.to_backend": {"x": 1.0, "backend": "numpy"},
@@ -63,13 +63,13 @@ GIVEN: dict = {
 }
 """Arguments of functions that work with none of `KINDS`."""
 SYNONYMS = {"han"}
-"""Aliases of words, which are accepted and so are not errors."""
+"""Accepted aliases of words."""
 V, M, S = np.linspace(0.1, 0.9, 40), np.eye(4) + 0.1, np.array([0.2, 0.5, 0.9, 1.4])
 KINDS = (V, M, 3, 0.3, S, (0.0, 1.0), lambda *x: sum(x), lambda *x: -x[-1], np.ones((1, 6, 6, 1)), "abc")
 
 
 def words_of(function) -> dict[str, list[str]]:
-    """By argument, the words that it takes, as far as its signature and docstring say."""
+    """Return the words that each argument takes, according to signature and docstring."""
     found = {}
     for name, parameter in inspect.signature(function).parameters.items():
         kind = parameter.annotation
@@ -103,7 +103,7 @@ CHOICES = {
 
 @functools.cache
 def arguments(path: str) -> dict:
-    """With which the function works, or fails by a word that is none."""
+    """Return arguments for which the function works, or fails only because of an invalid word."""
     function, op = CALLED[path], path.removeprefix("ops.")
     if path in GIVEN:
         return GIVEN[path]
@@ -117,7 +117,7 @@ def arguments(path: str) -> dict:
         except Exception:
             continue
         return found
-    raise AssertionError(f"{path}: no arguments found with which it works")
+    raise AssertionError(f"{path}: found no arguments that it accepts")
 
 
 def mistyped(word: str) -> str:
@@ -126,7 +126,7 @@ def mistyped(word: str) -> str:
 
 
 @pytest.mark.parametrize("choice", CHOICES)
-def test_a_word_with_a_typing_error_gets_a_suggestion(choice):
+def test_misspelled_words_get_a_suggestion(choice):
     path, name, words = CHOICES[choice]
     with warnings.catch_warnings(), np.errstate(all="ignore"), config.backend_scope("numpy"):
         warnings.simplefilter("ignore")
@@ -139,8 +139,8 @@ def test_a_word_with_a_typing_error_gets_a_suggestion(choice):
 NAMED = [path for path, value in SCIPY.items() if inspect.isfunction(value) and not hasattr(value, "op")]
 
 
-def test_a_typing_error_in_an_arguments_name_gets_a_suggestion():
-    """Of SciPy's functions; of the ops Python itself says it, from 3.13 on."""
+def test_misspelled_argument_names_get_a_suggestion():
+    """Covers SciPy functions; for ops Python itself suggests names from 3.13 on."""
     count, silent = 0, []
     for path in NAMED:
         function = SCIPY[path]
@@ -168,12 +168,12 @@ def test_a_typing_error_in_an_arguments_name_gets_a_suggestion():
         (lambda: extend.op(elemntwise=True)(lambda x: x), "elementwise"),
     ],
 )
-def test_words_in_other_places(wrong, word):
+def test_misspelled_words_in_other_positions(wrong, word):
     with pytest.raises(GradopsError, match=f'did you mean "{word}"'):
         wrong()
 
 
-def test_a_name_of_a_gradient():
+def test_misspelled_key_of_a_gradient_dict():
     def f(x, weight):
         return x * weight, lambda upstream: {"x": upstream, "wieght": 0 * upstream}
 

@@ -1,4 +1,4 @@
-"""``backward`` and ``grad``: what they do and what they refuse."""
+"""``backward`` and ``grad``: results and errors."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_several_roots_and_none_entries():
         backward([])
 
 
-def test_a_leaf_is_its_own_root():
+def test_leaf_can_be_the_root():
     x = leaf(2)
     x[0].backward()
     x = Variable(2.0, requires_grad=True)
@@ -69,7 +69,7 @@ def test_a_leaf_is_its_own_root():
     assert x.grad.item() == 4
 
 
-def test_what_has_no_graph():
+def test_roots_without_a_graph():
     for y in (Variable(1.0), leaf(1, 2).detach().sum()):
         with pytest.raises(RuntimeError, match="does not require"):
             y.backward()
@@ -93,8 +93,8 @@ def test_inputs():
 
 @pytest.mark.parametrize("create_graph", [False, True])
 @pytest.mark.parametrize("retains", [False, True])
-def test_inputs_that_are_results(retains, create_graph):
-    """They get their gradient, as PyTorch's do, and what lies before them none."""
+def test_non_leaf_inputs(retains, create_graph):
+    """They receive their gradient, as in PyTorch, and tensors before them receive none."""
 
     def gradients(x):
         h = x * 3.0
@@ -115,7 +115,7 @@ def test_inputs_that_are_results(retains, create_graph):
             np.testing.assert_array_equal(mine.data, other.detach().numpy())
 
 
-def test_pytorchs_names_of_arguments():
+def test_pytorch_argument_names():
     x = leaf(1, 2)
     backward(tensors=[x * x], grad_tensors=[np.array([1.0, 10.0])])
     np.testing.assert_allclose(x.grad.data, [2, 40])
@@ -142,7 +142,7 @@ def test_graphs_are_freed():
 
 
 def freed(library: str):
-    """A leaf, a graph that was freed, and one on a branch of its own beside it."""
+    """Return a leaf, a freed graph, and a separate branch that is not freed."""
     if library == "torch":
         x, w = (torch.tensor([float(i), 2.0], dtype=torch.float64, requires_grad=True) for i in (1, 3))
         sin = torch.sin
@@ -167,7 +167,7 @@ LIBRARIES = ["numpy", "torch", "jax", "tensorflow"]
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_a_freed_graph_is_an_error_whoever_asks(library):
+def test_second_pass_through_a_freed_graph_is_an_error(library):
     x, w, y = freed(library)
     loss = (y * w).sum()
     with pytest.raises(RuntimeError, match="freed|second time"):
@@ -181,7 +181,7 @@ def test_a_freed_graph_is_an_error_whoever_asks(library):
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_a_freed_branch_beside_the_way_is_no_error(library):
+def test_freed_branch_off_the_path_is_no_error(library):
     x, w, y = freed(library)
     before = np.array(ops.convert_to_numpy(x.grad))
     loss = (y * w).sum()
@@ -191,8 +191,8 @@ def test_a_freed_branch_beside_the_way_is_no_error(library):
     np.testing.assert_array_equal(ops.convert_to_numpy(x.grad), before)
 
 
-def test_hooks_off_the_way_do_not_run():
-    """As in PyTorch: a pass for some inputs is no pass through the rest."""
+def test_hooks_off_the_path_do_not_run():
+    """A pass for some inputs does not visit the rest of the graph, like in PyTorch."""
     for make in (lambda v: Variable(np.array(v), requires_grad=True), lambda v: torch.tensor(v, requires_grad=True)):
         x, w, calls = make([1.0, 2.0]), make([3.0, 4.0]), []
         a, b = x * 2.0, w * 3.0
@@ -210,7 +210,7 @@ def test_hooks_off_the_way_do_not_run():
 @pytest.mark.parametrize("library", ["numpy", "jax", "tensorflow"])
 @pytest.mark.parametrize("retained", [False, True])
 def test_threads_lose_no_gradient(library, retained):
-    """Several threads that call ``backward()`` to one leaf, or to one retained result."""
+    """Several threads call ``backward()`` to one leaf, or to one retained result."""
     make = {"numpy": np.array, "jax": _jax, "tensorflow": _tensorflow}[library]
     leaf = Variable(make([1.0, 2.0]), requires_grad=True)
     x = leaf * 1.0 if retained else leaf
@@ -293,8 +293,8 @@ def test_unused_inputs():
         grad(y, [Variable(1.0)])
 
 
-def test_grad_stops_where_it_can():
-    """Nodes that do not lead to the inputs are not gone through, so not freed either."""
+def test_grad_does_not_visit_unneeded_nodes():
+    """Nodes that do not lead to the inputs are not visited, and so not freed."""
     x, w = leaf(1, 2), leaf(3, 4)
     h, k = ops.exp(x), ops.exp(w)
     y = (h * k).sum()
@@ -329,7 +329,7 @@ def test_dtypes():
     assert x.grad.dtype == np.float32 and w.grad.dtype == np.float64
 
 
-def test_whole_numbers_end_the_graph():
+def test_integers_end_the_graph():
     x = Variable(np.array([1.5, 2.5]), requires_grad=True)
     for y in (x.astype("int64"), ops.cast(x, "bool"), ops.view(x, "int64")):
         assert not y.requires_grad and y.grad_fn is None
@@ -343,7 +343,7 @@ def test_backward_is_quiet_about_infinities():
     assert np.isinf(x.grad.data[0])
 
 
-def test_errors_leave_the_mode_alone():
+def test_errors_restore_the_mode():
     x = leaf(1, 2)
     x.register_hook(lambda g: 1 / 0)
     with pytest.raises(ZeroDivisionError):
@@ -356,7 +356,7 @@ def test_errors_leave_the_mode_alone():
 
 
 @pytest.mark.parametrize("key", [(), (0,), (0, 1)])
-def test_a_place_that_is_read_twice_has_a_second_derivative(key):
+def test_element_read_twice_has_a_second_derivative(key):
     x = Variable(np.ones((2,) * len(key)) * 3.0, requires_grad=True)
     (g,) = grad(x[key] * x[key], x, create_graph=True)
     (g,) = grad(g.sum(), x)
@@ -391,8 +391,8 @@ def test_jax_and_tensorflow_arrays(library):
     np.testing.assert_allclose(np.asarray(g.data), [6, 12], rtol=1e-6)
 
 
-def test_a_complex_number_has_no_gradient_by_itself():
-    """As in `grad()` and PyTorch; it was that of its real part."""
+def test_complex_root_without_a_seed_is_an_error():
+    """The gradient of the real part must not be taken silently; `grad()` and PyTorch raise as well."""
     z = Variable(np.array(1 + 2j), requires_grad=True)
     for start in (lambda y: y.backward(), lambda y: grad(y, z)):
         with pytest.raises(GradientError, match="complex number"):
@@ -426,7 +426,7 @@ def test_freed_by_reference_counting_alone():
         gc.enable()
 
 
-def test_buffers_are_freed_as_the_pass_goes():
+def test_buffers_are_freed_during_the_pass():
     import tracemalloc
 
     x = Variable(np.ones(50_000), requires_grad=True)
@@ -443,7 +443,7 @@ def test_buffers_are_freed_as_the_pass_goes():
     assert peak < 10 * x.data.nbytes, "the pass itself needs a few buffers, not one for each operation"
 
 
-def test_a_pass_from_a_missing_gradient_is_taken_up_again():
+def test_failed_pass_can_be_resumed_from_a_missing_gradient():
     x = Variable(np.array([1.0, 2.0]), requires_grad=True)
     failed = []
 
@@ -460,8 +460,8 @@ def test_a_pass_from_a_missing_gradient_is_taken_up_again():
     np.testing.assert_array_equal(x.grad.data, [np.nan, 4.0])
 
 
-def test_a_pass_broken_off_by_a_leafs_hook_is_taken_up_again():
-    """No value is computed twice, and no hook runs twice."""
+def test_pass_interrupted_by_a_leaf_hook_can_be_resumed():
+    """No value is computed twice and no hook runs twice."""
     x, y = (Variable(np.array([1.0, 2.0]), requires_grad=True) for _ in range(2))
     calls = []
 
@@ -487,7 +487,7 @@ def test_a_pass_broken_off_by_a_leafs_hook_is_taken_up_again():
     assert calls.count("x") == 1 and calls.count("y") == 2
 
 
-def test_pytorchs_words_that_are_errors():
+def test_errors_for_pytorch_habits():
     for make in (Variable, Parameter):
         with pytest.raises(BackendError, match=r"tensor.requires_grad_\(\)"):
             make(torch.ones(2))

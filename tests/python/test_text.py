@@ -44,7 +44,7 @@ def test_sum_of_two():
     assert c.grad_fn.name == "add" and c.shape == () and c.dtype is str
 
 
-def test_backward_appends_what_was_said_and_of_which_role():
+def test_backward_appends_feedback_with_its_role():
     a, b = greeting()
     c = a + b
     c.backward("too long", retain_graph=True)
@@ -59,7 +59,7 @@ def test_backward_appends_what_was_said_and_of_which_role():
         c.backward("again")
 
 
-def test_the_same_feedback_by_two_paths_is_said_once():
+def test_equal_feedback_by_two_paths_appears_once():
     a, _ = greeting()
     (a + a + a).backward("hm")
     assert said(a) == [("hm", "greeting")]
@@ -80,7 +80,7 @@ def test_kinds_of_feedback():
         (a + b).backward(3.0)
 
 
-def test_lists_go_elementwise():
+def test_lists_are_processed_elementwise():
     names = Variable(["Ann", "Bob"], role="names", requires_grad=True)
     greet, _ = greeting()
     both = greet + names + "!"
@@ -210,7 +210,7 @@ class Counted(Function):
 
 
 @pytest.mark.parametrize("library", ["numpy", "jax", "tensorflow"])
-def test_text_beside_each_librarys_numbers(library):
+def test_text_with_numbers_of_each_library(library):
     pytest.importorskip(library)
     x = Variable(gradops.backends.by_name(library).convert(2.0), requires_grad=True)
     text = Variable("four", role="word", requires_grad=True)
@@ -221,7 +221,7 @@ def test_text_beside_each_librarys_numbers(library):
     assert x.grad.item() == 12 + 15 and said(text)[1:] == [("doubled", "word")]
 
 
-def test_torchs_graph_holds_tensors_alone():
+def test_torch_graphs_hold_tensors_only():
     torch = pytest.importorskip("torch")
     x, text = torch.tensor(2.0, requires_grad=True), Variable("four", requires_grad=True)
     with pytest.raises(MixedBackendsError, match="one backend"):
@@ -230,7 +230,7 @@ def test_torchs_graph_holds_tensors_alone():
         Counted.apply(x, Variable(np.ones(2), requires_grad=True))
 
 
-def test_places_of_several():
+def test_indexing_several_texts():
     texts = Variable(["a", "b", "c"], role="letters", requires_grad=True)
     assert texts[[2, 0]].tolist() == ["c", "a"] and texts[(1,)].item() == "b"
     assert texts[np.array([True, False, True])].tolist() == ["a", "c"]
@@ -253,7 +253,7 @@ def test_hooks_and_grad():
     assert str(c.grad) == "x"
 
 
-def test_looks():
+def test_representations():
     a, b = greeting()
     assert repr(a) == "Variable('Hello ', role='greeting', requires_grad=True)"
     assert repr(a + b) == "Variable('Hello Ann', role='greeting and name', grad_fn=<add backward>)"
@@ -289,7 +289,7 @@ def test_errors():
     assert gradops.config.backend() == "numpy"
 
 
-# String code, and variables inside of lists.
+# String methods, and variables inside lists.
 
 
 def test_methods_of_strings():
@@ -306,7 +306,7 @@ def test_methods_of_strings():
         Variable(1.0).upper()
 
 
-def test_templates_reach_what_they_are_given_and_nothing_else():
+def test_templates_access_their_arguments_only():
     a, b = greeting()
     user = {"name": b, "tags": ["x", a]}
     filled = text.format("{user[name]}, {user[tags][1]}!", user=user)
@@ -325,7 +325,7 @@ def test_templates_reach_what_they_are_given_and_nothing_else():
 
 @pytest.mark.parametrize("texts", ["a", ["a"], ["a", "b", "c"]])
 @pytest.mark.parametrize("n", [0, 1, 2])
-def test_repeated_texts_are_numpys(texts, n):
+def test_repeated_texts_match_numpy(texts, n):
     t = Variable(texts, requires_grad=True)
     for op in ("repeat", "tile"):
         got = getattr(ops, op)(t, n)
@@ -334,7 +334,7 @@ def test_repeated_texts_are_numpys(texts, n):
     assert ops.repeat(Variable(["a", "b"]), 2, axis=-1).tolist() == ["a", "a", "b", "b"]
 
 
-def test_shapes_of_several_texts_are_right_or_an_error():
+def test_shapes_of_several_texts():
     t = Variable(["a", "b", "c"], requires_grad=True)
     assert ops.reshape(t, (-1,)).tolist() == ["a", "b", "c"] and ops.reshape(Variable("a"), (1,)).shape == (1,)
     assert ops.broadcast_to(Variable("a"), (2,)).tolist() == ["a", "a"] and ops.squeeze(t[:1]).shape == ()
@@ -363,7 +363,7 @@ def test_shapes_of_several_texts_are_right_or_an_error():
     assert bool(Variable("1") == "1") and bool(Variable("1") != "0")
 
 
-def test_remarks_find_their_place_through_every_operation():
+def test_feedback_reaches_its_element_through_every_operation():
     for change, place in [
         (lambda t: t[1], 1),
         (lambda t: t[-2], 1),
@@ -406,7 +406,7 @@ class Talk(Function):
         return [{"content": f"first: {g}"}, None, {"content": f"last: {g}"}], f"tone: {g}"
 
 
-def test_function_sees_variables_inside_of_lists_and_dicts_and_by_name():
+def test_function_receives_variables_in_containers_and_keywords():
     a, b = greeting()
     messages = [{"role": "system", "content": a}, {"content": "hi"}, {"role": "user", "content": a}]
     y = Talk.apply(messages, tone=b)
@@ -441,7 +441,7 @@ def test_function_sees_variables_inside_of_lists_and_dicts_and_by_name():
 # Values.
 
 
-def test_data_is_set_as_an_optimiser_does():
+def test_optimizer_can_assign_data():
     p = Parameter("old", role="prompt")
     for value in ("new", Variable("new", role="other"), text.Text("new", ("x",))):
         p.data = value
@@ -477,10 +477,10 @@ def test_copy_():
     y.copy_(z)
     y.sum().backward()
     np.testing.assert_allclose(z.grad.data, 1)
-    assert x.grad is None  # what was there before has no part in it
+    assert x.grad is None  # gradients from before the copy have no effect
 
 
-def test_what_is_missing_or_nested_is_no_text():
+def test_missing_and_nested_values_are_not_text():
     assert Variable().item() == "" and Parameter().requires_grad
     for wrong in (None, ["a", None], ["a", float("nan")], ["a", 1], [["a"], ["b", "c"]], [["a", "b"]], [[None, "a"]]):
         with pytest.raises(ArgumentTypeError, match="`data"):
@@ -513,7 +513,7 @@ def test_feedback_can_be_assigned():
 def test_roles_survive_operations_on_numbers():
     x, y = (Variable(np.ones(2), requires_grad=True, role=role) for role in ("x", "y"))
     assert (x * y + 1).role == "x and y" and ops.exp(x).sum().role == "x" and (x.detach() * 2).role is None
-    assert (Variable(2.0, role="z") * 2).role is None  # nothing is recorded of what needs no gradient
+    assert (Variable(2.0, role="z") * 2).role is None  # operations without gradient are not recorded
 
 
 class Check(Function):
@@ -528,7 +528,7 @@ class Check(Function):
         return f"longer, as it was {g}"
 
 
-def test_an_evaluation_starts_by_itself():
+def test_evaluation_without_feedback_starts_from_its_own():
     a, _ = greeting()
     Check.apply(a).backward()
     Check.apply(a).backward("very short")
@@ -537,7 +537,7 @@ def test_an_evaluation_starts_by_itself():
         (Check.apply(a) + "!").backward()
 
 
-def test_several_results_in_one_pass_keep_their_order():
+def test_several_roots_in_one_pass_keep_their_order():
     a, b = greeting()
     y1, y2 = a + "1", a + b
     gradops.autodiff.backward([y1, y2], ["first", "second"])
@@ -563,14 +563,14 @@ def test_pictures_show_values_and_feedback():
 
 
 @pytest.mark.parametrize("read", [np.asarray, lambda t: t.numpy()], ids=["asarray", "numpy"])
-def test_no_hint_loses_feedback(read):
+def test_error_hints_do_not_suggest_losing_feedback(read):
     for variable in (Variable("abc", role="r", requires_grad=True), Variable("abc")):
         with pytest.raises(ArgumentTypeError, match="no array of numbers") as caught:
             read(variable)
         assert "detach" not in str(caught.value) and "item()" in str(caught.value)
 
 
-def test_a_separator_is_text_with_a_character():
+def test_separator_must_be_nonempty_text():
     assert [str(part) for part in text.split("a, b", text.lower(","))] == ["a", " b"]
     for separator in (np.nan, 3, ["a"], lambda: None):
         with pytest.raises(ArgumentTypeError, match="`split` takes texts"):

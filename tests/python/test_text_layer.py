@@ -1,4 +1,4 @@
-"""Text that learns: calls, judges, the optimiser, batches."""
+"""Text optimization: model calls, judges, the optimizer, batches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gradops.autodiff import is_grad_enabled, no_grad
 from gradops.errors import ArgumentError, ArgumentTypeError, BudgetError, GradopsError, ModelError, ShapeError
 from gradops.text import join, prompts
 
-NAMES = ["Descent", "as_model", "call", "each", "judge", "remembered", "scripted"]  # those that call models
+NAMES = ["Descent", "as_model", "call", "each", "judge", "remembered", "scripted"]  # the functions that call models
 
 
 def said(variable):
@@ -30,11 +30,11 @@ def echo(prompt, system):
     return f"{system}|{prompt}"
 
 
-def test_seven_names_and_no_more():
+def test_exactly_seven_public_names():
     assert set(NAMES) < set(text.__all__) and gradops.text is text
 
 
-def test_a_call_sends_what_it_is_given_and_nothing_else():
+def test_call_sends_exactly_its_arguments():
     asked = []
     model = text.as_model(lambda prompt, system: asked.append((prompt, system)) or "yes")
     answer = text.call(model, Variable("Why {x}?"), "Be brief.", role="reply")
@@ -44,7 +44,7 @@ def test_a_call_sends_what_it_is_given_and_nothing_else():
     assert plain == "yes" and type(plain).__name__ == "Text"
 
 
-def test_feedback_is_asked_for_once_for_each_input_that_wants_it():
+def test_feedback_is_requested_once_per_input_that_needs_it():
     critic = text.scripted({'<input role="solver">': "name the unit", 'role="question and hint">': "Nothing."})
     solver = Parameter("Solve it.", role="solver")
     hint, given = Parameter("Use feet.", role="hint"), Variable("How far?", role="question")
@@ -55,10 +55,10 @@ def test_feedback_is_asked_for_once_for_each_input_that_wants_it():
     for part in ("How far?Use feet.", "- no unit", '<answer role="answer">', "Solve it.|How far?Use feet."):
         assert part in prompt
     assert said(solver) == ["name the unit"] and solver.grad.data[0].role == "solver"
-    assert hint.grad is None  # "question and hint": the critic found it good
+    assert hint.grad is None  # "question and hint": the critic had no complaint
 
 
-def test_no_feedback_calls_no_critic():
+def test_without_feedback_no_critic_is_called():
     critic = text.scripted({})
     solver = Parameter("Solve it.", role="solver")
     answer = text.call(echo, "2 + 2", solver, critic=critic)
@@ -67,7 +67,7 @@ def test_no_feedback_calls_no_critic():
     assert solver.grad is None and critic.calls == []
 
 
-def test_fields_are_filled_in_once_and_get_their_own_feedback():
+def test_fields_are_filled_once_and_get_their_own_feedback():
     asked = []
 
     def model(prompt, system=None):
@@ -116,7 +116,7 @@ def test_messages():
             text.call(model, "q", wrong)
 
 
-def test_a_request_says_what_was_asked_and_goes_out_only_where_feedback_goes():
+def test_request_is_sent_only_if_feedback_is_needed():
     critic = text.scripted({'<input role="question">\nhow far.*': "name the unit", '<input role="hint">': "shorter"})
     question, hint = Parameter("how far", role="question"), Parameter("in feet", role="hint")
     draft = text.call(echo, question, hint, role="draft", critic=critic)
@@ -126,7 +126,7 @@ def test_a_request_says_what_was_asked_and_goes_out_only_where_feedback_goes():
     assert said(question) == ["name the unit"] and hint.grad is None and len(critic.calls) == 1
 
 
-def test_several_texts_are_several_calls_and_remarks_know_their_place():
+def test_several_texts_give_several_calls_and_feedback_by_element():
     answers = {"improve": lambda p, s: "was " + re.search(r"- (.*)", p)[1], "": lambda p, s: p.upper()}
     model = text.scripted(answers)
     questions = Parameter(["a", "b", "c"], role="question")
@@ -165,7 +165,7 @@ def test_judges():
             text.judge(lambda word, wrong=wrong: wrong)(a)
 
 
-def test_what_stands_beside_several_texts_goes_along_element_by_element():
+def test_arguments_of_judges_are_matched_elementwise():
     texts = Parameter(["1", "2"], role="word")
     other = text.judge(lambda word, of: None if word in map(str, np.atleast_1d(of)) else f"{word} is not {of}")
     for beside in (
@@ -186,7 +186,7 @@ def test_what_stands_beside_several_texts_goes_along_element_by_element():
     assert (said(a), said(b)) == (["not a"], ["not b"])
 
 
-def test_weights_and_several_critics_are_arithmetic():
+def test_weights_and_sums_of_judges():
     a = Parameter("aaa", role="word")
     exact, style = text.judge(lambda w: "wrong"), text.judge(lambda w: (0.5, "ugly"))
     loss = exact(a) + 0.1 * style(a)
@@ -197,7 +197,7 @@ def test_weights_and_several_critics_are_arithmetic():
         assert not exact(a).requires_grad
 
 
-def test_the_example_learns_in_37_calls_and_replays_without_a_model(tmp_path):
+def test_example_learns_in_37_calls_and_replays_without_a_model(tmp_path):
     path = Path(__file__).parents[2] / "examples" / "text_feedback.py"
     if not path.exists():
         pytest.skip("the examples are not part of the source distribution")
@@ -211,7 +211,7 @@ def test_the_example_learns_in_37_calls_and_replays_without_a_model(tmp_path):
 
 
 @pytest.mark.repository
-def test_the_pipeline_takes_16_lines_in_each_language():
+def test_pipeline_takes_16_lines_in_each_language():
     root = Path(__file__).parents[2]
     example, vignette = root / "examples" / "text_feedback.py", root / "vignettes" / "text-feedback.Rmd"
     if not example.exists():
@@ -220,15 +220,15 @@ def test_the_pipeline_takes_16_lines_in_each_language():
     page = vignette.read_text()
     critics = re.findall(r"^\w+ <- text_judge\(.*$", page, re.MULTILINE)
     r = "\n".join([*critics, page.split("optimise <- function(model) {\n")[1].split("\n}\n")[0]])
-    for code in (python, r):  # what shows the course is no use
+    for code in (python, r):  # lines that only print do not count
         lines = [line for line in code.splitlines() if not re.match(r"\s*(print|cat|return)\b", line)]
         assert 14 <= len(lines) <= 16, lines
 
 
-# The optimiser.
+# The optimizer.
 
 
-def test_descent_rewrites_what_got_feedback_in_order_and_leaves_the_rest():
+def test_descent_rewrites_parameters_with_feedback_in_order():
     model = text.scripted(
         {'role="one"': "Sure!\n<text>\nfirst {x}\n</text>", 'role="two"': "<text>second</text>", "": "no"}
     )
@@ -269,7 +269,7 @@ def test_memory_and_state():
         other.load_state_dict({"past": []})
 
 
-def test_a_step_that_fails_changes_nothing_and_asks_again_only_for_the_rest():
+def test_failed_step_changes_nothing_and_resumes_with_the_rest():
     fail = [True]
 
     def model(prompt, system):
@@ -294,7 +294,7 @@ def test_a_step_that_fails_changes_nothing_and_asks_again_only_for_the_rest():
     assert two.item() == "new {x}"
 
 
-def test_an_answer_that_loses_a_place_is_asked_for_again_with_what_was_wrong(tmp_path):
+def test_answer_without_a_placeholder_is_requested_again_with_the_reason(tmp_path):
     p = Parameter("about {x}", role="p")
     p.backward("hm")
     model = text.scripted(
@@ -307,7 +307,7 @@ def test_an_answer_that_loses_a_place_is_asked_for_again_with_what_was_wrong(tmp
     optimizer = text.Descent(p, text.remembered(model, path))
     with pytest.raises(ModelError, match=r"no place \{x\}"):
         optimizer.step()
-    optimizer.step()  # what was remembered is not given again
+    optimizer.step()  # the rejected recorded answer is not replayed
     assert p.item() == "with {x}" and len(model.calls) == 3
 
 
@@ -322,7 +322,7 @@ def test_an_answer_that_loses_a_place_is_asked_for_again_with_what_was_wrong(tmp
         ("<text>{0.__class__} %s ../x</text>", "{0.__class__} %s ../x"),
     ],
 )
-def test_what_is_between_tags_is_the_new_text(answer, new):
+def test_text_between_tags_is_the_new_text(answer, new):
     p = Parameter("old", role="p")
     p.backward("hm")
     text.Descent(p, lambda prompt: answer).step()
@@ -340,7 +340,7 @@ def test_what_is_between_tags_is_the_new_text(answer, new):
         "<text>one</text> or <text>two</text>",
     ],
 )
-def test_an_answer_that_does_not_parse_is_asked_for_again_once_and_then_refused(answer):
+def test_unparsable_answer_is_requested_again_once_then_refused(answer):
     p = Parameter("old", role="p")
     p.backward("hm")
     model = text.scripted({"Your answer .* does not have one new text": "<text>new</text>", "": answer})
@@ -350,7 +350,7 @@ def test_an_answer_that_does_not_parse_is_asked_for_again_once_and_then_refused(
     with pytest.raises(ModelError, match="rewrite 'p': the answer does not have one new text between <text>"):
         text.Descent(p, stubborn).step()
     assert p.item() == "new" and len(stubborn.calls) == 2
-    text.Descent(p, stubborn, prompts={"rewrite": "Rewrite {text}."}).step()  # which asks for no tags
+    text.Descent(p, stubborn, prompts={"rewrite": "Rewrite {text}."}).step()  # its prompt asks for no tags
     assert p.item() == answer
 
 
@@ -358,8 +358,8 @@ TAGS = ["</text>", "<text>", "</answer>", "</feedback>", "</call>", '<input role
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_what_is_quoted_does_not_end_its_quotation(seed):
-    """Random texts with tags: each tag of a request is the layer's own, and a text comes back as it was."""
+def test_quoted_tags_do_not_end_a_quotation(seed):
+    """With random texts containing tags, every tag in a request is the layer's own, and texts round-trip unchanged."""
     rng = random.Random(seed)
 
     def words():
@@ -391,7 +391,7 @@ def test_what_is_quoted_does_not_end_its_quotation(seed):
             assert len(anywhere) == 2 * len(opened), (tag, request)
 
 
-def test_several_texts_are_rewritten_by_place():
+def test_several_texts_are_rewritten_by_element():
     words = Parameter(["a", "b", "c"], role="words")
     words[2].backward("louder")
     found = re.compile('<text role="words">\n(.*?)\n').search
@@ -406,7 +406,7 @@ def test_several_texts_are_rewritten_by_place():
     assert words.tolist() == ["a", "B"]
 
 
-def test_what_descent_takes():
+def test_invalid_parameters_of_descent():
     for wrong in ([Variable("a")], [Parameter(1.0)], ["a"], [Parameter("a") + "b"]):
         with pytest.raises(ArgumentTypeError, match=r"params\[0\]"):
             text.Descent(wrong, echo)
@@ -443,7 +443,7 @@ def test_prompts_are_replaced_and_filled_once():
 # Batches.
 
 
-def test_each_keeps_order_modes_and_runs_at_once():
+def test_each_runs_concurrently_and_keeps_order_and_modes():
     started = threading.Barrier(4, timeout=10)
 
     def f(x, y):
@@ -460,7 +460,7 @@ def test_each_keeps_order_modes_and_runs_at_once():
         text.each(f, [1, 2], [1])
 
 
-def test_each_raises_the_first_error_and_starts_no_more():
+def test_each_raises_the_first_error_and_starts_no_further_calls():
     ran = []
 
     def f(x):
@@ -475,7 +475,7 @@ def test_each_raises_the_first_error_and_starts_no_more():
     assert len(ran) < 100
 
 
-def test_backward_passes_at_once_give_feedback_in_the_order_of_the_batch():
+def test_concurrent_backward_passes_give_feedback_in_batch_order():
     p = Parameter("p", role="p")
 
     def slow(x, name):
@@ -495,7 +495,7 @@ def test_backward_passes_at_once_give_feedback_in_the_order_of_the_batch():
     assert said(p) == [f"remark {i}" for i in range(6)]
 
 
-def test_passes_at_once_that_fail_are_taken_up_again_without_what_was_paid_for():
+def test_failed_concurrent_passes_resume_without_repeating_paid_calls():
     asked, broken = [], [True]
 
     def critic(prompt, system):
@@ -517,7 +517,7 @@ def test_passes_at_once_that_fail_are_taken_up_again_without_what_was_paid_for()
     assert len(asked) == 5
 
 
-def test_a_pass_that_fails_half_way_is_taken_up_again():
+def test_failed_pass_can_be_resumed():
     asked = []
 
     def critic(prompt, system):
@@ -542,7 +542,7 @@ def test_a_pass_that_fails_half_way_is_taken_up_again():
         answer.backward("again")
 
 
-# What models do wrong.
+# Faulty models.
 
 
 @pytest.mark.parametrize(
@@ -554,7 +554,7 @@ def test_a_pass_that_fails_half_way_is_taken_up_again():
         (lambda p, s: 1 / 0, "the model failed. ZeroDivisionError: division by zero"),
     ],
 )
-def test_a_model_that_fails_is_named_with_the_call_and_the_inputs(model, message):
+def test_failing_model_is_named_with_the_call_and_its_inputs(model, message):
     with pytest.raises(ModelError, match=message) as caught:
         text.call(model, Variable("q", role="question"), Parameter("s", role="instruction"), role="draft")
     assert "the call for 'draft' (of 'instruction', 'question')" in str(caught.value)
@@ -563,7 +563,7 @@ def test_a_model_that_fails_is_named_with_the_call_and_the_inputs(model, message
         answer.backward("hm")
 
 
-def test_coroutines_are_named():
+def test_coroutine_models_are_refused():
     async def model(prompt, system):
         return "x"
 
@@ -580,7 +580,7 @@ def test_budget_stops_before_the_call(tmp_path):
     assert model.spent["calls"] == 2 and len(path.read_text().splitlines()) == 2
 
 
-def test_passes_of_losses_that_are_leaves():
+def test_backward_passes_of_losses_that_are_leaves():
     leaves = [Parameter("a", role="first"), Parameter("b", role="second")]
     text.each(Variable.backward, leaves, ["hm", "well"])
     assert [str(said) for leaf in leaves for said in leaf.grad.data] == ["hm", "well"]

@@ -1,4 +1,4 @@
-"""Models behind one call: adapters, recordings, budgets, retries, secrets."""
+"""Language models through one interface: adapters, recordings, budgets, retries, secrets."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_functions():
 
 
 class Client:
-    """The common part of compatible clients."""
+    """The common interface of compatible clients."""
 
     api_key = KEY
 
@@ -114,7 +114,7 @@ TOOL = types.SimpleNamespace(id="1", type="function", function=types.SimpleNames
         (completed(None, refusal="I will not."), "refused: I will not"),
     ],
 )
-def test_what_a_text_cannot_hold_is_an_error(response, said):
+def test_responses_that_are_not_text_are_an_error(response, said):
     client = types.SimpleNamespace(
         chat=types.SimpleNamespace(completions=types.SimpleNamespace(create=lambda **_: response))
     )
@@ -123,7 +123,7 @@ def test_what_a_text_cannot_hold_is_an_error(response, said):
         text.call(text.as_model(client, "small"), question)
 
 
-def test_a_message_without_tools_is_its_text():
+def test_message_without_tool_calls_is_its_text():
     response = completed("hello", tool_calls=None, refusal=None)
     client = types.SimpleNamespace(
         chat=types.SimpleNamespace(completions=types.SimpleNamespace(create=lambda **_: response))
@@ -151,7 +151,7 @@ def openai_client():
     return client
 
 
-def test_openai_by_its_own_mock_transport(openai_client, tmp_path):
+def test_openai_with_its_mock_transport(openai_client, tmp_path):
     client, requests = openai_client((429, {"error": {"message": "slow down"}}), (200, completion("Paris")))
     path = tmp_path / "calls.jsonl"
     model = text.remembered(text.as_model(client, "small", temperature=0), path)
@@ -164,7 +164,7 @@ def test_openai_by_its_own_mock_transport(openai_client, tmp_path):
     assert KEY not in path.read_text() + repr(model) + repr(answer)
 
 
-def test_openai_errors_show_no_key(openai_client):
+def test_openai_errors_hide_the_key(openai_client):
     client, _ = openai_client((401, {"error": {"message": f"Incorrect API key provided: {KEY}"}}))
     with pytest.raises(ModelError, match="AuthenticationError") as caught:
         text.call(text.as_model(client, "small"), "q")
@@ -172,7 +172,7 @@ def test_openai_errors_show_no_key(openai_client):
     assert caught.value.__cause__ is None and caught.value.__suppress_context__
 
 
-def test_names_go_through_litellm(monkeypatch):
+def test_model_names_are_resolved_by_litellm(monkeypatch):
     client = Client("hi")
     monkeypatch.setitem(sys.modules, "litellm", types.SimpleNamespace(completion=client.create))
     model = text.as_model("anthropic/x", max_tokens=5, api_key="s3cret")
@@ -186,8 +186,8 @@ def test_names_go_through_litellm(monkeypatch):
         text.as_model("anthropic/x")
 
 
-def test_litellm_by_its_own_mock(monkeypatch, tmp_path):
-    monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # its import asks for prices otherwise
+def test_litellm_with_its_mock(monkeypatch, tmp_path):
+    monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # its import would fetch prices otherwise
     pytest.importorskip("litellm")
     monkeypatch.setattr(recorded_models.time, "sleep", lambda seconds: None)
     path = tmp_path / "calls.jsonl"
@@ -200,14 +200,14 @@ def test_litellm_by_its_own_mock(monkeypatch, tmp_path):
         text.remembered(limited, retries=1)("q")
 
 
-def test_nothing_is_imported_before_a_model_is_passed():
+def test_client_libraries_are_not_imported_at_start():
     import subprocess
 
     code = "import sys, gradops; print([m for m in ('openai', 'litellm', 'httpx', 'torch') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
 
 
-def test_keys_are_masked_and_not_in_the_context_either(monkeypatch):
+def test_keys_are_masked_in_errors_and_their_context(monkeypatch):
     keys = ["AIzaSyA1234567890abcdefghij", "eyJhbGciOi.e30.abc", "s3cret-of-mine"]
     monkeypatch.setenv("SOME_API_KEY", keys[-1])
 
@@ -220,7 +220,7 @@ def test_keys_are_masked_and_not_in_the_context_either(monkeypatch):
         assert caught.value.__cause__ is None and caught.value.__context__ is None
 
 
-def test_errors_of_the_layer_are_worded_for_each_language():
+def test_error_hints_are_worded_for_each_language():
     model = text.remembered(upper, calls=0)
     with pytest.raises(BudgetError, match="remembered.model, path, calls=") as caught:
         model("q")
@@ -242,7 +242,7 @@ def test_scripts():
 # Recordings.
 
 
-def test_a_recording_replays_without_a_model(tmp_path):
+def test_recording_replays_without_a_model(tmp_path):
     path = tmp_path / "sub" / "calls.jsonl"
     asked = []
     model = text.remembered(lambda p, s: asked.append(p) or upper(p, s), path)
@@ -276,7 +276,7 @@ def test_lambdas_do_not_share_a_recording(tmp_path):
     assert text.as_model(upper).name == "upper" and text.as_model(functools.partial(upper)).name == "partial of upper"
 
 
-def test_an_interrupt_loses_at_most_the_line_it_broke_and_no_file_is_changed_but_added_to(tmp_path):
+def test_interrupted_recording_loses_at_most_one_line(tmp_path):
     path = tmp_path / "calls.jsonl"
     text.remembered(upper, path)("one")
     whole = path.read_bytes()
@@ -295,7 +295,7 @@ def test_an_interrupt_loses_at_most_the_line_it_broke_and_no_file_is_changed_but
         assert path.read_bytes() == notes
 
 
-def test_a_model_remembers_what_a_model_of_its_name_said(tmp_path):
+def test_recordings_are_separated_by_model_name(tmp_path):
     path = tmp_path / "calls.jsonl"
     small, large = (text.as_model(Client(word), word) for word in ("small", "large"))
     assert [text.remembered(model, path)("q") for model in (small, large, small)] == ["small", "large", "small"]
@@ -304,7 +304,7 @@ def test_a_model_remembers_what_a_model_of_its_name_said(tmp_path):
     assert text.remembered(small, path)("q") == "of before"
 
 
-def test_an_interrupted_call_is_asked_again():
+def test_interrupted_call_is_repeated():
     stop = [True]
 
     def model(prompt, system):
@@ -319,7 +319,7 @@ def test_an_interrupted_call_is_asked_again():
     assert memory("q") == "ok" and memory.spent["calls"] == 1
 
 
-def test_the_same_question_from_several_threads_is_asked_once():
+def test_equal_questions_of_several_threads_are_asked_once():
     asked, gate = [], threading.Event()
 
     def slow(prompt, system):
@@ -343,7 +343,7 @@ class StatusError(Exception):
 
 
 @pytest.mark.parametrize("error", [RateLimitError("x"), StatusError(503), TimeoutError(), ConnectionResetError()])
-def test_passing_failures_are_retried_with_growing_waits(monkeypatch, error):
+def test_temporary_failures_are_retried_with_growing_delays(monkeypatch, error):
     waits, left = [], [3]
     monkeypatch.setattr(recorded_models.time, "sleep", waits.append)
 
@@ -360,7 +360,7 @@ def test_passing_failures_are_retried_with_growing_waits(monkeypatch, error):
 
 
 @pytest.mark.parametrize("error", [ValueError("x"), StatusError(400), StatusError(401)])
-def test_failures_that_stay_are_not_retried(monkeypatch, error):
+def test_permanent_failures_are_not_retried(monkeypatch, error):
     waits = []
     monkeypatch.setattr(recorded_models.time, "sleep", waits.append)
 
@@ -389,7 +389,7 @@ def test_budgets(tmp_path):
             text.remembered(upper, calls=wrong)
 
 
-def test_what_a_model_says_is_never_taken_as_a_path_or_template(tmp_path):
+def test_model_output_is_never_used_as_a_path_or_template(tmp_path):
     evil = "{0.__class__} {x} ../../etc/passwd %s ${HOME} {None} {call} {said}"
     model = text.remembered(lambda p, s: evil, tmp_path / "c.jsonl")
     draft = text.call(model, Parameter("q", role="q"), role="{role}")
@@ -434,7 +434,7 @@ def test_what_a_model_says_is_never_taken_as_a_path_or_template(tmp_path):
         (lambda: text.each(upper, [], threads=True), "threads"),
     ],
 )
-def test_wrong_arguments_are_named(make, argument):
+def test_error_names_the_wrong_argument(make, argument):
     with pytest.raises(GradopsError) as caught:
         make()
     assert caught.value.argument == argument

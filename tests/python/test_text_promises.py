@@ -1,7 +1,7 @@
-"""The promises of afnio and textgrad about their tapes and optimisers, one by one, and what gradops does with each.
+"""Promises of afnio and textgrad about their tapes and optimizers, and how gradops handles each.
 
-Each promise is a function that tries it here. The table in ``docs/text.md`` is made of them:
-``python tests/python/test_text_promises.py`` writes it, and a test compares.
+Each promise is a function that tests it with gradops. ``python tests/python/test_text_promises.py`` writes the table in
+``docs/text.md`` from them, and a test compares it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ROWS: list = []
 
 
 def promise(library: str, said: str, here: str = "the same", status: str = "yes"):
-    """A promise of ``library`` and what is ``here``: ``status`` is "yes", "differs" or "no"."""
+    """Register a promise of ``library`` with gradops' behaviour ``here``; ``status`` is "yes", "differs" or "no"."""
 
     def add(check):
         ROWS.append((library, said, here, status, check))
@@ -680,7 +680,7 @@ def prompts() -> str:
 
 
 def page(before: str) -> str:
-    """The page with the table and the prompts as they are now."""
+    """Return the page with the current table and prompts."""
     for name, made in (("table", table()), ("prompts", prompts())):
         start, end = f"<!-- {name}: made by tests/python/test_text_promises.py -->\n", f"<!-- end of {name} -->"
         head, tail = before.split(start)[0], before.split(end)[1]
@@ -689,13 +689,13 @@ def page(before: str) -> str:
 
 
 @pytest.mark.skipif(not PAGE.exists(), reason="the documents are not part of the source distribution")
-def test_the_page_says_so():
+def test_page_is_current():
     written = PAGE.read_text(encoding="utf-8")
     assert written == page(written), "run `python tests/python/test_text_promises.py`"
 
 
 @pytest.mark.skipif(not PAGE.exists(), reason="the documents are not part of the source distribution")
-def test_the_code_of_the_page_runs():
+def test_code_of_the_page_runs():
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     names: dict = {}
     for block in blocks:

@@ -1,7 +1,7 @@
-"""Each behaviour of ``torch.autograd``, run on torch tensors and on variables, and compared.
+"""``torch.autograd`` behaviours, run on torch tensors and on variables, and compared.
 
-Every scenario below is one function of a namespace ``lib``, which has the same names for both; what it
-returns, or the kind of error it raises, must be the same.
+Each scenario below is a function of a namespace ``lib`` with the same names for both. Its result, or the kind of error
+it raises, must be equal.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def scenario(f):
 
 
 def failed(f, *args, **kwargs):
-    """The kind of error of a call, as which of Python's own errors it can be caught."""
+    """Return the kind of error of a call: the built-in exception class that catches it."""
     try:
         f(*args, **kwargs)
     except RuntimeError:
@@ -362,7 +362,7 @@ def stale_tensors(lib):
         found.append(failed(z.sum().backward))
     y = lib.leaf(1, 2) * 1
     z = lib.exp(y)
-    y += 1  # exp keeps its result, not its argument
+    y += 1  # exp saves its result, not its argument
     found.append(failed(z.sum().backward))
     z = lib.exp(y)
     z += 1
@@ -712,12 +712,12 @@ def powers(lib):
 
 @pytest.mark.filterwarnings("ignore:Using backward", "ignore:(divide by zero|invalid value) encountered in power")
 @pytest.mark.parametrize("run", SCENARIOS, ids=lambda f: f.__name__)
-def test_the_tape_behaves_as_torch(run):
+def test_tape_behaves_as_torch(run):
     want, got = plain(run(TORCH)), plain(run(TAPE))
     same(got, want)
 
 
-def test_gradients_to_start_from_may_be_numbers():
+def test_seed_gradients_may_be_numbers():
     x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
     autodiff.backward(x * x, [[1.0, 10.0]])
     np.testing.assert_array_equal(x.grad, [2.0, 40.0])
@@ -730,7 +730,7 @@ def test_gradients_to_start_from_may_be_numbers():
 @pytest.mark.parametrize(
     "step", [autodiff.backward, lambda y, g=None: autodiff.grad(y, [y], g)], ids=["backward", "grad"]
 )
-def test_what_cannot_start_is_an_error_of_gradops(step):
+def test_invalid_roots_raise_gradops_errors(step):
     leaf = torch.ones(2, requires_grad=True)
     with pytest.raises(GradientError, match="does not require a gradient"):
         step(torch.ones(()))

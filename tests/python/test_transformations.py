@@ -1,7 +1,7 @@
-"""Rules that differ from the natural derivative, under every transformation of each library.
+"""Custom gradient rules under every transformation of each library.
 
-A table: each flow below (a custom, scaled or stopped gradient, a checkpoint) through each way of a library to
-vectorise, differentiate, compile and export it. What cannot be is an error, asserted here.
+Each flow below (a custom, scaled or stopped gradient, a checkpoint) is vectorised, differentiated, compiled and
+exported by each library. Unsupported combinations must raise an error.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ FLOWS = {
     "scope": (scope, np.exp(X) * X, 0 * X),
     "checkpoint": (gradops.checkpoint(own), 3 * np.exp(X), 3 * np.exp(X)),
 }
-"""Elementwise functions, with their first derivative and the derivative of that."""
+"""Elementwise functions with their declared first and second derivative."""
 CUSTOM = frozenset(FLOWS) - {"stopped", "scope"}
 
 
 def table(ways: dict):
-    """Every flow through every way; four flows of a way are short: nested rules, and three others by turns."""
+    """Parametrise all flows and transformations; in the short suite nested rules and a third of the other flows."""
     cells = [
         pytest.param(flow, way, marks=[] if flow == "custom in custom" or (i + j) % 3 == 0 else pytest.mark.long)
         for i, way in enumerate(ways)
@@ -83,7 +83,7 @@ def table(ways: dict):
 
 
 def check(ways: dict, flow: str, way: str, backend: str):
-    """The result of each way is a derivative of the flow, told by its shape and the vector it is multiplied by."""
+    """Check the result of a transformation, a derivative identified by its shape and the vector multiplied with it."""
     run, wanted, *refusal = ways[way]
     f, first, second = FLOWS[flow]
     convert = backends.by_name(backend).convert
@@ -265,8 +265,8 @@ def test_torch(flow, way):
     check(TORCH, flow, way, "torch")
 
 
-def test_a_row_of_another_vmap_is_no_row_of_this():
-    """Rows that a gradient function closes over are refused where PyTorch would take them for those of another vmap."""
+def test_rows_of_another_vmap_are_refused():
+    """A gradient function must not close over rows of an outer vmap that PyTorch would confuse with the current one."""
     import torch
     from torch.func import grad, jacrev, vmap
 
@@ -282,7 +282,7 @@ def test_a_row_of_another_vmap_is_no_row_of_this():
 
 
 @pytest.mark.parametrize("closed", ["vmap", "grad", "jvp", "forward_ad"])
-def test_what_a_custom_gradient_closes_over_is_refused(closed):
+def test_differentiated_closures_of_a_custom_gradient_are_refused(closed):
     import torch
     from torch.autograd import forward_ad
     from torch.func import grad, jvp, vmap
@@ -454,7 +454,7 @@ def _jax_ways() -> dict:
     from gradops.backends.jax.traces import tells_forward
 
     shard_map = getattr(jax, "shard_map", None)
-    if shard_map is None:  # before JAX 0.6, which knows nothing of how others' operations replicate
+    if shard_map is None:  # before JAX 0.6, which cannot infer replication of custom operations
         older = importlib.import_module("jax.experimental.shard_map").shard_map
         shard_map = functools.partial(older, check_rep=False)
     refused = [] if tells_forward else [(CUSTOM - {"checkpoint"}, TypeError, "custom_vjp function")]
@@ -553,7 +553,7 @@ RULES_WITHOUT_TRANSPOSE = {
 
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("name", RULES_WITHOUT_TRANSPOSE)
-def test_a_rule_that_is_not_linear_has_no_forward_mode_on_jax(name, compiled):
+def test_nonlinear_rules_have_no_forward_mode_on_jax(name, compiled):
     jax = pytest.importorskip("jax")
     rule = RULES_WITHOUT_TRANSPOSE[name]
     f = gradops.custom_gradient(lambda x: (ops.sin(x), lambda upstream: rule(x, upstream)))
@@ -574,12 +574,12 @@ def test_a_rule_that_is_not_linear_has_no_forward_mode_on_jax(name, compiled):
     np.testing.assert_allclose(jax.grad(lambda x: 2 * call(x).sum())(x), want)
     np.testing.assert_allclose(jax.vmap(jax.grad(lambda x: 2 * call(x)))(x), want)
     rows = [np.broadcast_to(ops.convert_to_numpy(rule(X, unit)), 3) for unit in np.eye(3)]
-    np.testing.assert_allclose(functional.jacobian(call, x), rows, atol=1e-12)  # takes the mode that there is
+    np.testing.assert_allclose(functional.jacobian(call, x), rows, atol=1e-12)  # uses reverse mode instead
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_forward_mode_of_rules_of_several_kinds_on_jax(compiled):
-    """Whole numbers among arguments and results, complex numbers, arguments without a gradient, shared arguments."""
+def test_forward_mode_of_various_rules_on_jax(compiled):
+    """Integer arguments and results, complex numbers, arguments without a gradient, and shared arguments."""
     jax = pytest.importorskip("jax")
     jnp = jax.numpy
     wrap = jax.jit if compiled else lambda f: f
@@ -605,8 +605,8 @@ def test_forward_mode_of_rules_of_several_kinds_on_jax(compiled):
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_what_a_rule_closes_over_in_forward_mode_on_jax(compiled):
-    """A constant is used, of whatever transformation; what has a tangent is refused."""
+def test_closures_of_a_rule_in_forward_mode_on_jax(compiled):
+    """Constants of any transformation can be used; values with a tangent are refused."""
     jax = pytest.importorskip("jax")
     x, w = jax.numpy.asarray(X), jax.numpy.asarray(2.0)
     wrap = jax.jit if compiled else lambda f: f
@@ -644,7 +644,7 @@ def test_numpy(flow, way):
 
 
 def elsewhere(f):
-    """``f`` on another thread, in the state of this one, as R's thread calls R functions for others."""
+    """Run ``f`` on another thread in the state of this one, as R's thread runs R functions for others."""
 
     def call(*arguments):
         state = backends.of(arguments[0]).derivatives.carried()
@@ -665,7 +665,7 @@ def elsewhere(f):
 @pytest.mark.parametrize(
     ("backend", "compiled"), [("torch", 0), ("tensorflow", 0), ("tensorflow", 1), ("jax", 0), ("jax", 1)]
 )
-def test_derivatives_follow_to_another_thread(backend, compiled):
+def test_derivatives_work_on_another_thread(backend, compiled):
     backends.by_name(backend).prepare("float64")
     x = backends.by_name(backend).convert(X)
 
@@ -685,8 +685,8 @@ def test_derivatives_follow_to_another_thread(backend, compiled):
 
 @pytest.mark.parametrize("function", ["solve", "det", "slogdet", "logdet"])
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
-def test_derivatives_of_pytorchs_tangents_of_linear_algebra(function, dtype):
-    """PyTorch's own take a factor for a constant (its issues 196695, 196696, 196697); right are its gradients' own."""
+def test_derivatives_of_torch_linear_algebra_tangents(function, dtype):
+    """PyTorch's tangents treat a factor as constant (issues 196695, 196696, 196697); its gradients are correct."""
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(1)
     a, da, ddb = (torch.tensor(rng.normal(size=(2, 3, 3)), dtype=getattr(torch, dtype)) for _ in range(3))
@@ -721,7 +721,7 @@ squared = gradops.custom_gradient(lambda x: (x * x, lambda upstream: upstream * 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("order", ["JJJ", "JJG", "GJJ", "JGJ"])
 def test_third_derivatives_of_nested_tangents(backend, order):
-    """TensorFlow's accumulators lose terms where one is around another."""
+    """TensorFlow's own accumulators lose terms if nested."""
 
     def tangent(f):
         return lambda x: gradops.jvp(f, (x,), (ops.ones_like(x),))[1]

@@ -1,4 +1,4 @@
-"""Structures: taken apart and put together."""
+"""Structures (nests): flattening and unflattening."""
 
 from collections import OrderedDict, namedtuple
 
@@ -36,7 +36,7 @@ def test_none_has_no_leaves():
     assert _tree.leaves_of([None, 1, {"a": None}]) == [1]
 
 
-def test_dicts_go_by_key_and_keep_their_order():
+def test_dicts_are_flattened_by_key_and_keep_their_order():
     first, second = {"b": 1, "a": 2}, {"a": 20, "b": 10}
     assert _tree.leaves_of(first) == [2, 1]
     assert _tree.flatten(first)[1] == _tree.flatten(second)[1]
@@ -53,5 +53,5 @@ def test_different_structures():
         _tree.unflatten(_tree.flatten((1, 2))[1], [1])
 
 
-def test_what_a_structure_looks_like():
+def test_repr_of_a_structure():
     assert repr(_tree.flatten([1, (2,), {"a": None}])[1]) == "[*, (*,), {'a': None}]"

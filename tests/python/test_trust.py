@@ -1,4 +1,4 @@
-"""docs/trust.md: the tests that it names exist, and its figures are those of the code."""
+"""docs/trust.md names existing tests, and its figures match the code."""
 
 import pathlib
 import re
@@ -30,12 +30,12 @@ def test_each_promise_has_a_test():
 
 
 @pytest.mark.parametrize("file, name", NAMED, ids=lambda x: x)
-def test_the_tests_that_it_names_exist(file, name):
+def test_named_tests_exist(file, name):
     assert re.search(rf"^def {name}\(", (ROOT / "tests" / "python" / file).read_text(), re.M)
 
 
 @pytest.mark.repository
-def test_the_files_of_r_exist():
+def test_named_r_files_exist():
     for file in re.findall(r"`(test-[\w-]+\.R)`", PAGE):
         assert (ROOT / "tests" / "testthat" / file).exists(), file
 
@@ -58,12 +58,12 @@ def assert_figure(test, figure):
 
 
 @pytest.mark.parametrize("test", FIGURES)
-def test_figures_are_those_of_the_code(test):
+def test_figures_match_the_code(test):
     assert_figure(test, FIGURES[test])
 
 
-def test_the_figure_of_unknown_sizes():
-    from test_unknown_sizes import POSSIBLE  # which skips where TensorFlow is missing
+def test_figure_of_unknown_sizes():
+    from test_unknown_sizes import POSSIBLE  # the module skips if TensorFlow is missing
 
     assert_figure("test_unknown_sizes.py::test_every_case", f"{len(POSSIBLE)} cases")
 
@@ -72,8 +72,8 @@ LOWEST = re.compile(r"""["'](numpy|scipy|torch|tensorflow|jax|llvmlite) *>= *([\
 
 
 @pytest.mark.repository
-def test_the_lowest_versions_are_the_same_everywhere():
-    """Of each library, wherever R's package and Python's name one."""
+def test_lowest_versions_are_the_same_everywhere():
+    """Covers each library wherever the R or Python package names its version."""
     found = {"R": set(), "pyproject.toml": set()}
     for file in [*(ROOT / "R").glob("*.R"), ROOT / "pyproject.toml"]:
         found["R" if file.suffix == ".R" else file.name].update(LOWEST.findall(file.read_text()))
@@ -83,7 +83,7 @@ def test_the_lowest_versions_are_the_same_everywhere():
 
 
 @pytest.mark.parametrize("version, warns", [("2.4.1", True), ("2.5.0a1+cpu", False), ("3.0", False)])
-def test_an_older_version_is_warned_of(version, warns, monkeypatch):
+def test_older_versions_give_a_warning(version, warns, monkeypatch):
     library = types.ModuleType("torch")
     library.__version__ = version
     monkeypatch.setitem(sys.modules, "torch", library)

@@ -1,4 +1,4 @@
-"""Types as mypy and pyright know them: each mistake that ``typing_examples.py`` marks is found, and nothing else."""
+"""Type stubs under mypy and pyright: exactly the mistakes marked in ``typing_examples.py`` are reported."""
 
 import json
 import pathlib
@@ -21,7 +21,7 @@ MARKED = {
 }
 
 
-def test_mypy_finds_the_mistakes_and_no_others():
+def test_mypy_reports_exactly_the_marked_mistakes():
     pytest.importorskip("mypy")
     cache = f"--cache-dir={ROOT / '.mypy_cache'}"
     command = [sys.executable, "-m", "mypy", "--no-error-summary", "--follow-imports=silent", cache, str(EXAMPLES)]
@@ -31,7 +31,7 @@ def test_mypy_finds_the_mistakes_and_no_others():
     assert MARKED.items() <= {(int(line), code) for line, code in found}
 
 
-def test_pyright_finds_the_mistakes_and_no_others(tmp_path):
+def test_pyright_reports_exactly_the_marked_mistakes(tmp_path):
     pytest.importorskip("pyright")
     (tmp_path / "pyrightconfig.json").write_text(json.dumps({"extraPaths": [str(ROOT / "python")]}))
     shutil.copy(EXAMPLES, tmp_path)
@@ -43,6 +43,6 @@ def test_pyright_finds_the_mistakes_and_no_others(tmp_path):
 
 
 @pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.4.0", reason="the methods' arguments are this NumPy's")
-def test_stubs_are_those_of_the_ops():
+def test_stubs_match_the_ops():
     ran = subprocess.run([sys.executable, ROOT / "tools" / "stubs", "--check"], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr

@@ -1,4 +1,4 @@
-"""Graphs of TensorFlow's whose tensors have a leading axis of unknown size: a batch."""
+"""TensorFlow graphs whose tensors have a batch axis of unknown size."""
 
 import numpy as np
 import parity
@@ -17,7 +17,7 @@ X = ROWS[:4]
 
 
 def in_graph(f, *xs, every: bool = False):
-    """``f`` in a graph that knows all sizes but the first of the first tensor (``every``: of each tensor)."""
+    """Run ``f`` in a graph that knows all sizes except the first of the first tensor (``every``: of each tensor)."""
     xs = [tf.constant(x) for x in xs]
     shapes = [[None, *x.shape[1:]] if not i or every else x.shape for i, x in enumerate(xs)]
     signature = [tf.TensorSpec(shape, x.dtype) for shape, x in zip(shapes, xs)]
@@ -101,8 +101,8 @@ def multiplied(carry, row):
 
 @pytest.mark.parametrize("n", [4, pytest.param(7, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", WORK)
-def test_a_batch_of_unknown_size(name, n):
-    """The values and the gradient that it has eagerly."""
+def test_batch_of_unknown_size(name, n):
+    """Values and gradients equal eager ones."""
     f = WORK[name]
 
     def both(x):
@@ -146,13 +146,13 @@ CONVERTED = {
 
 
 @pytest.mark.parametrize("name", CONVERTED)
-def test_autograph_has_nothing_to_say(name, caplog):
-    """It converts nothing of gradops' that it cannot: "please report this to the TensorFlow team"."""
+def test_autograph_gives_no_warning(name, caplog):
+    """AutoGraph must not try to convert gradops code, else it warns "please report this to the TensorFlow team"."""
     tf.function(CONVERTED[name])(tf.constant(X))
     assert not [record for record in caplog.records if "AutoGraph could not" in record.getMessage()]
 
 
-def test_a_batch_that_is_empty_when_it_runs():
+def test_batch_that_is_empty_at_run_time():
     empty = np.zeros((0, 3))
     for f in (lambda x: ops.trapezoid(x, axis=0), lambda x: ops.diff(x, axis=0), lambda x: ops.isin(1.0, x)):
         np.testing.assert_array_equal(in_graph(f, empty), parity.numpy(f(tf.constant(empty))))
@@ -169,7 +169,7 @@ def test_few_rows(name, n):
     np.testing.assert_allclose(got, want, rtol=1e-15)
 
 
-def test_a_size_of_none_says_what_to_give():
+def test_creating_a_tensor_of_unknown_size_gives_a_hint():
     with pytest.raises(ShapeError, match=r"`ops.shape\(x\)` has the sizes"):
         in_graph(lambda x: ops.zeros(x.shape), X)
 
@@ -186,7 +186,7 @@ NAMED = {
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_an_unknown_size_is_named(name):
+def test_unknown_sizes_are_named(name):
     with pytest.raises(
         ShapeError, match=rf"`{name}`: the sizes of `\w+` must be known in a graph; got the shape \(None"
     ):
@@ -209,7 +209,7 @@ POSSIBLE = [case for case in CASES if not ("tensorflow" in case.skip or case.by_
 @pytest.mark.parametrize("every", [False, True], ids=["first", "every"])
 @pytest.mark.parametrize("case", POSSIBLE, ids=by_id)
 def test_every_case(case, every):
-    """The values that it has eagerly, or an error of gradops'."""
+    """Values equal eager ones, or a gradops error is raised."""
 
     @once
     @given(case.inputs)

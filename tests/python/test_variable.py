@@ -1,4 +1,4 @@
-"""``Variable``: attributes, hooks, copies, NumPy's functions, looking at graphs."""
+"""``Variable``: attributes, hooks, copies, NumPy functions, graph inspection."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def over(library, values):
     return values
 
 
-# What it is made of.
+# Attributes.
 
 
 def test_attributes():
@@ -89,8 +89,8 @@ def test_values():
     assert [10, 20, 30][Variable(1)] == 20
 
 
-def test_a_python_number_loses_the_gradient():
-    """Where the value leaves the tape unasked it is said; where it is asked for or shown it is not."""
+def test_conversion_to_a_python_number_loses_the_gradient():
+    """An implicit conversion that loses the gradient raises or warns; explicit conversions and display do not."""
     v = leaf(1.5, 2.0)
 
     def fills(v):
@@ -121,7 +121,7 @@ def test_a_python_number_loses_the_gradient():
 
 
 def fills(x):
-    """An array of NumPy's that is filled with a variable's elements."""
+    """Fill a NumPy array with a variable's elements."""
     out = np.zeros(2)
     out[0] = x[0]
     return out.sum() * x[1]
@@ -153,20 +153,22 @@ DERIVATIVES = {
 
 @pytest.mark.parametrize("derivative", DERIVATIVES)
 @pytest.mark.parametrize("way", LOSING)
-def test_a_function_that_is_differentiated_loses_no_gradient(way, derivative):
-    """A number without a gradient there would be a derivative of 0: an error in every call, or a warning if so set."""
+def test_differentiated_functions_lose_no_gradient(way, derivative):
+    """A constant in place of a variable would give a derivative of 0: an error in every call, or a warning if
+    configured.
+    """
     x = np.array([1.5, 2.0])
     for _ in range(2):
         with pytest.raises(GradientError, match="was made a Python (float|int|complex)") as caught:
             DERIVATIVES[derivative](LOSING[way], x)
         assert "ops.stack" in str(caught.value) and "set_lost_gradients" in str(caught.value)
-    if derivative != "root":  # which does not converge with such a derivative
+    if derivative != "root":  # such a derivative does not converge
         with config.lost_gradients_scope("warn"), pytest.warns(UserWarning, match="no gradient goes through it"):
             DERIVATIVES[derivative](LOSING[way], x)
 
 
 @pytest.mark.parametrize("library", ["numpy", "jax", "tensorflow"])
-def test_what_is_no_loss_is_none_in_a_differentiated_function_either(library):
+def test_deliberate_conversions_are_allowed_in_differentiated_functions(library):
     def f(x):
         assert x[0] > 0 and bool(x[0])
         scale = float(gradops.stop_gradient(x[0])) + x[0].item() + float(ops.floor(x[0]))
@@ -182,7 +184,7 @@ def test_what_is_no_loss_is_none_in_a_differentiated_function_either(library):
     np.testing.assert_allclose(ops.convert_to_numpy(found.data), [5 * 5.5, 0])
 
 
-def test_lost_gradients_are_warned_of_where_that_is_set():
+def test_lost_gradients_warn_if_configured():
     assert config.lost_gradients() == "error"
     f = LOSING["float"]
     config.set_lost_gradients("warn")
@@ -260,7 +262,7 @@ def test_methods():
     assert leaf(1).real.tolist() == [1.0] and leaf(1).imag.tolist() == [0.0]
 
 
-# Gradients on it.
+# Gradients.
 
 
 def test_grad_layout():
@@ -288,7 +290,7 @@ def test_grad_layout():
     np.testing.assert_allclose(mine, 3)
 
 
-def test_first_gradient_shares_nothing():
+def test_first_gradient_shares_no_memory():
     v = leaf(1, 2)
     g = np.ones(2)
     (v + 0).backward(g)
@@ -354,7 +356,7 @@ def test_hooks():
     assert seen == [[1, 1]]
 
 
-def test_hook_sees_the_whole_gradient_and_may_be_differentiated():
+def test_hook_receives_the_complete_gradient_and_may_be_differentiated():
     v = leaf(1, 2)
     y = v * v
     seen = []
@@ -384,7 +386,7 @@ def test_hook_errors():
         v.sum().backward()
 
 
-def test_hooks_are_forgotten_with_the_operation():
+def test_hooks_are_dropped_with_the_operation():
     before = len(state.hooks)
     y = leaf(1) * 2
     y.register_hook(lambda g: None)
@@ -398,8 +400,8 @@ def test_hooks_are_forgotten_with_the_operation():
         gc.enable()
 
 
-def test_hooks_that_refer_to_what_they_are_hooks_of_are_collected():
-    """They kept their graph for good."""
+def test_hooks_in_reference_cycles_are_collected():
+    """A hook that refers to its own variable must not keep the graph alive."""
 
     class Held:
         pass
@@ -412,7 +414,7 @@ def test_hooks_that_refer_to_what_they_are_hooks_of_are_collected():
         y.backward()
         return weakref.ref(held)
 
-    gc.collect()  # what another test has left
+    gc.collect()  # collects garbage of other tests
     before = len(state.hooks)
     for register in (
         lambda x, y, hook: y.register_hook(hook),
@@ -425,8 +427,8 @@ def test_hooks_that_refer_to_what_they_are_hooks_of_are_collected():
     assert len(state.hooks) == before
 
 
-def test_hooks_are_not_recorded_but_by_create_graph():
-    """As in PyTorch, where a hook after accumulation may write to its leaf."""
+def test_hooks_are_recorded_with_create_graph_only():
+    """A hook after accumulation may write to its leaf, like in PyTorch."""
     seen = []
 
     def note(_):
@@ -506,7 +508,7 @@ def test_shared_copies():
 
 
 @pytest.mark.parametrize("make", [leaf, lambda *x: torch.tensor(x, dtype=torch.float64, requires_grad=True)])
-def test_a_copy_of_a_leaf_is_another_leaf(make):
+def test_copy_of_a_leaf_is_a_new_leaf(make):
     v = make(1, 2)
     (v * v).sum().backward()
     other = copy.copy(v)
@@ -516,7 +518,7 @@ def test_a_copy_of_a_leaf_is_another_leaf(make):
     np.testing.assert_array_equal(other.grad.data, [3, 3])
 
 
-# NumPy's functions.
+# NumPy functions.
 
 FUNCTIONS = {
     "exp": lambda x, m: np.exp(x),
@@ -636,7 +638,7 @@ def test_numpy_functions_of_values():
     assert np.zeros_like(v).tolist() == [0, 0, 0]
 
 
-# Looking at graphs.
+# Graph inspection.
 
 
 def test_next_functions():
@@ -674,7 +676,7 @@ def test_to_dot_and_pictures(tmp_path):
     assert "split" in dot and "pick" not in dot
 
 
-def test_picture_of_torchs_graph():
+def test_picture_of_a_torch_graph():
     torch = pytest.importorskip("torch")
     t, x = torch.ones(2, requires_grad=True), leaf(1, 1)
     theirs = inspection.boxes((torch.exp(t) * t).sum(), {"x": t})
@@ -684,7 +686,7 @@ def test_picture_of_torchs_graph():
     assert {b.about for b in theirs.values()} == {"float32", "float32 [2]"}
 
 
-def test_boxes_stand_apart_and_arrows_pass_by():
+def test_boxes_do_not_overlap_and_arrows_avoid_them():
     rng, known = np.random.default_rng(0), [leaf(1.0)]
     for _ in range(30):
         a, b = rng.integers(0, len(known), 2)
@@ -746,8 +748,8 @@ def test_gradient_edges_of_the_tape(backend):
         autodiff.get_gradient_edge(Variable(1.0))
 
 
-def test_a_leaf_is_looked_up_by_identity():
-    """As a torch tensor is: what is computed, or differentiated, is an error there."""
+def test_leaves_are_looked_up_by_identity():
+    """Torch tensors behave alike; looking up computed or differentiated variables is an error."""
     leaf = Variable(1.2, requires_grad=True)
     assert leaf not in {1.2, 2.0} and {1.2: "found"}.get(leaf, "other") == "other"
     assert leaf in {leaf} and leaf in [1.2]

@@ -1,4 +1,4 @@
-"""Every op under the libraries' own vectorisation and forward mode: row after row, and the transpose, give the same."""
+"""Every op under the libraries' vectorization and forward mode, against single rows and the transpose."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from test_parity import CASES
 import gradops
 from gradops import backends, functional, ops
 
-FEW = {  # in the ordinary run: what the libraries get wrong
+FEW = {  # in the short suite: ops that libraries get wrong
     "torch.func.vmap": ("solve-complex128", "segment_prod"),
     "torch.func.jvp": ("cumprod",),
     "tf.vectorized_map": ("set_at-rows", "window_max-0"),
@@ -38,8 +38,8 @@ def test_every_op(way):
     assert set(found) == {"torch.func.jvp": {"polygamma-derivative 1"}}.get(way, set()), found
 
 
-def test_systems_of_other_ranks_in_rows():
-    """PyTorch's own `vmap` of `linalg.solve` pairs rows with another dimension of the same size."""
+def test_solve_with_another_rank_in_vmap():
+    """PyTorch's own `vmap` of `linalg.solve` pairs the rows with another dimension of equal size."""
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(1)
     a, b = torch.tensor(rng.normal(size=(3, 3, 2, 2))), torch.tensor(rng.normal(size=(3, 2)))
@@ -51,8 +51,8 @@ def test_systems_of_other_ranks_in_rows():
         np.testing.assert_allclose(got[i], own)
 
 
-def test_values_from_outside_of_pytorchs_transformations_are_known():
-    """Labels and positions that a differentiated function closes over."""
+def test_values_from_outside_torch_transformations_are_known():
+    """Covers labels and indices that a differentiated function closes over."""
     torch = pytest.importorskip("torch")
     ids, x = torch.tensor([0, 1, 1]), torch.tensor([1.0, 2.0, 3.0])
     np.testing.assert_allclose(torch.func.grad(lambda x: (ops.segment_sum(x, ids) ** 2).sum())(x), [2, 10, 10])
@@ -62,7 +62,7 @@ def test_values_from_outside_of_pytorchs_transformations_are_known():
     torch.func.grad(lambda x: x * float(ops.convert_to_numpy(half).sum()))(torch.tensor(1.0))
 
 
-def test_pytorch_lacks_forward_mode_of_the_zeta_function():
+def test_pytorch_lacks_forward_mode_of_zeta():
     pytest.importorskip("torch")
     case = next(c for c in CASES if c.id == "polygamma-derivative 1")
     with pytest.raises(gradops.errors.GradopsError, match="`polygamma`.*forward AD"):
@@ -84,12 +84,12 @@ def loss(w, x):
 
 
 def twin(sin):
-    """Plain code with the derivatives of ``loss``."""
+    """Return plain code with the derivatives of ``loss``."""
     return lambda w, x: 3 * sin((w * x).sum()) + (w * w * x).sum()
 
 
 def of_gradops(f, v):
-    """gradops' derivatives of ``f``, a function of ``w``, all but the values."""
+    """Return gradops' derivatives of ``f``, a function of ``w``, without the values."""
     forward = {"outer_jacobian_strategy": "forward-mode"}
     return {
         "grad": gradops.grad(f),
@@ -106,7 +106,7 @@ def of_gradops(f, v):
 
 
 def of_library(grad, f, v):
-    """The same by a library's own gradient."""
+    """Return the same derivatives by a library's own gradient."""
     gradient = grad(f)
     hessian_vector = grad(lambda w: (gradient(w) * v).sum())
     rows = lambda w: [grad(lambda w, i=i: gradient(w)[i])(w) for i in range(2)]  # noqa: E731
@@ -116,7 +116,7 @@ def of_library(grad, f, v):
 
 
 def in_transforms(library, vmap) -> dict:
-    """Transformations of ``d(f)(w)``, where ``f`` is a function of ``w`` by a row ``x``: of ``(d, w, xs)``."""
+    """Return transformations ``(d, w, xs)`` of ``d(f)(w)``, where ``f`` is a function of ``w`` for a row ``x``."""
     grad, jvp, jacrev, jacfwd = library.grad, library.jvp, library.jacrev, library.jacfwd
     return {
         "vmap": lambda d, w, xs: vmap(lambda x: d(x)(w))(xs),
@@ -145,8 +145,8 @@ DERIVATIVES = tuple(of_library(lambda f: f, lambda w: w, 0.0))
 @pytest.mark.short_cases(5)
 @pytest.mark.parametrize("requires", [False, True])
 @pytest.mark.parametrize("name", DERIVATIVES)
-def test_derivatives_in_pytorchs_transformations(name, requires):
-    """Per-sample derivatives, and derivatives of them, are what `torch.func.grad` gives of plain code."""
+def test_derivatives_inside_torch_transformations(name, requires):
+    """Per-sample derivatives and their derivatives equal those that `torch.func.grad` gives for plain code."""
     torch = pytest.importorskip("torch")
     w, xs = torch.tensor(W, requires_grad=requires), torch.tensor(ROWS)
     v = torch.tensor([1.0, -2.0], dtype=torch.float64)
@@ -162,7 +162,7 @@ def test_derivatives_in_pytorchs_transformations(name, requires):
     torch.testing.assert_close(got, in_transforms(torch.func, torch.func.vmap)["vmap"](own_way, w, xs))
 
 
-def test_what_a_function_returns_beside_its_value_in_pytorchs_transformations():
+def test_aux_output_inside_torch_transformations():
     torch = pytest.importorskip("torch")
     w, xs = torch.tensor(W, requires_grad=True), torch.tensor(ROWS)
 
@@ -179,7 +179,7 @@ def test_what_a_function_returns_beside_its_value_in_pytorchs_transformations():
     torch.testing.assert_close(g, torch.func.vmap(lambda x: torch.func.grad(twin(torch.sin))(w, x))(xs))
 
 
-def test_strict_in_pytorchs_transformations_is_refused():
+def test_strict_inside_torch_transformations_is_refused():
     torch = pytest.importorskip("torch")
     for derivative in (functional.jacobian, functional.vjp, functional.hessian):
         with pytest.raises(gradops.errors.GradientError, match="`strict` must be False") as caught:
@@ -191,7 +191,7 @@ def test_strict_in_pytorchs_transformations_is_refused():
 @pytest.mark.parametrize(
     "name", [n if n in ("grad", "jvp", "hvp") else pytest.param(n, marks=pytest.mark.long) for n in DERIVATIVES]
 )
-def test_derivatives_in_tensorflows_vectorized_map(name):
+def test_derivatives_inside_tensorflow_vectorized_map(name):
     tf = pytest.importorskip("tensorflow")
     xs, v = tf.constant(ROWS), tf.constant([1.0, -2.0], tf.float64)
     for w in (tf.constant(W), tf.Variable(W)):
@@ -221,8 +221,8 @@ PER_SAMPLE = {
 @pytest.mark.short_cases(4)
 @pytest.mark.parametrize("name", PER_SAMPLE)
 @pytest.mark.parametrize("shared", [False, True])
-def test_jaxs_vmap_of_each_derivative(name, shared):
-    """Row by row, as a loop has it; with what is the same for all rows, closed over or not."""
+def test_jax_vmap_of_each_derivative(name, shared):
+    """Results equal a loop over rows, with shared arguments passed or closed over."""
     jax = pytest.importorskip("jax")
     with gradops.config.backend_scope("jax"):
         rng = np.random.default_rng(3)

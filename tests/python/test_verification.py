@@ -1,4 +1,4 @@
-"""Compiled programs are compared with the reference executor; a fault put into native code is noticed."""
+"""Compiled programs are checked against the reference executor: faults injected into native code are detected."""
 
 import warnings
 
@@ -20,7 +20,7 @@ LONG = np.linspace(0.1, 2.0, 6000)
 
 @pytest.fixture
 def sampled():
-    """Checks as users have them: the other tests run with "error"."""
+    """Set the default check mode of users; other tests run with "error"."""
     before = config.check()
     config.set_check("sample")
     yield
@@ -33,18 +33,18 @@ def loss(x):
 
 
 def wrong_exp(monkeypatch):
-    """Have native code of `exp` give the sine."""
+    """Make native code of `exp` compute the sine."""
     monkeypatch.setitem(registry.RULES, "exp", registry.rule_of("sin"))
 
 
 def wrong_results(monkeypatch, owner):
-    """Have native code give results that are wrong by one part in a million."""
+    """Make native code return results with a relative error of one in a million."""
     computed = owner._computed
     monkeypatch.setattr(owner, "_computed", lambda self, arrays: [x * (1 + 1e-6) for x in computed(self, arrays)])
 
 
 @native
-def test_a_fault_gives_numpys_result_and_one_warning_that_names_the_op(sampled, monkeypatch):
+def test_fault_gives_numpy_result_and_one_warning_naming_the_op(sampled, monkeypatch):
     wrong_exp(monkeypatch)
     f = gradops.jit(loss)
     with pytest.warns(MismatchWarning, match="`exp` in native code gave another result than NumPy: .*report"):
@@ -72,7 +72,7 @@ def test_off_checks_nothing(sampled, monkeypatch):
 
 @native
 @pytest.mark.parametrize("owner, x", [(native_run.Run, X), (tile_run.Tiles, LONG)], ids=["run", "tiles"])
-def test_a_fault_that_comes_later_is_noticed(sampled, monkeypatch, owner, x):
+def test_later_fault_is_detected(sampled, monkeypatch, owner, x):
     f = gradops.jit(loss)
     f(x)
     wrong_results(monkeypatch, owner)
@@ -82,8 +82,8 @@ def test_a_fault_that_comes_later_is_noticed(sampled, monkeypatch, owner, x):
     assert value == pytest.approx(loss(x), rel=1e-13)
 
 
-def test_a_fault_of_emitted_code_is_noticed(sampled, monkeypatch):
-    # Memory that is still read is written over.
+def test_fault_of_emitted_code_is_detected(sampled, monkeypatch):
+    # Reuse memory that is still read.
     monkeypatch.setattr(emission, "reuse", lambda program, steps, last, wanted: ({1: program.inputs[0]}, set()))
     x = np.linspace(0.1, 1.0, 5000)
     f = gradops.jit(lambda x: ops.sin(ops.cos(x)) * x, native=False)
@@ -100,13 +100,13 @@ LOOPS = {
 
 @native
 @pytest.mark.parametrize("name", LOOPS)
-def test_a_wrong_loop_is_noticed(sampled, monkeypatch, name):
+def test_wrong_loop_is_detected(sampled, monkeypatch, name):
     wrong_exp(monkeypatch)
     with pytest.warns(MismatchWarning, match=f"`{name}` in native code"):
         assert gradops.jit(LOOPS[name])(X) == LOOPS[name](X)
 
 
-def test_an_error_of_compiled_code_alone_gives_numpys_result(sampled, monkeypatch):
+def test_error_in_compiled_code_only_gives_numpy_result(sampled, monkeypatch):
     def fail(*arguments):
         raise RuntimeError("not NumPy's")
 
@@ -121,7 +121,7 @@ def test_an_error_of_compiled_code_alone_gives_numpys_result(sampled, monkeypatc
 
 
 @pytest.mark.parametrize("length", [0, 10**9], ids=["blocks", "steps"])
-def test_the_reference_executor_plans_steps_and_blocks(sampled, monkeypatch, length):
+def test_reference_executor_splits_steps_and_blocks(sampled, monkeypatch, length):
     monkeypatch.setattr(reference, "LONGEST_PLAN", length)
     config.set_check("error")
 
@@ -137,7 +137,7 @@ def test_the_reference_executor_plans_steps_and_blocks(sampled, monkeypatch, len
 
 
 @native
-def test_code_that_llvm_compiles_is_compared_with_the_machine(sampled, monkeypatch):
+def test_llvm_loops_are_compared_with_the_interpreter(sampled, monkeypatch):
     compiled = loop_compiler.compiled
 
     def wrong(words, template, machine):
@@ -163,7 +163,7 @@ def test_code_that_llvm_compiles_is_compared_with_the_machine(sampled, monkeypat
 
 
 @native
-def test_groups_that_llvm_compiles_are_compared_with_tiles(sampled, monkeypatch):
+def test_llvm_groups_are_compared_with_tiles(sampled, monkeypatch):
     monkeypatch.setattr(tile_run, "WORTH", 1)
     f = gradops.jit(loss)
     made = tile_run.Tiles._run
@@ -178,7 +178,7 @@ def test_groups_that_llvm_compiles_are_compared_with_tiles(sampled, monkeypatch)
 
 
 @native
-def test_a_fault_in_a_new_branch_is_noticed(sampled, monkeypatch):
+def test_fault_in_a_new_branch_is_detected(sampled, monkeypatch):
     def f(x):
         return loss(x) if x[0] > 0.5 else ops.sum(ops.log(x) * x / (x + 1) - ops.cos(x))
 
@@ -190,7 +190,7 @@ def test_a_fault_in_a_new_branch_is_noticed(sampled, monkeypatch):
 
 
 @native
-def test_a_wrong_sparse_factor_is_noticed(sampled, monkeypatch):
+def test_wrong_sparse_factor_is_detected(sampled, monkeypatch):
     import scipy.sparse
 
     from gradops.scipy.sparse import linalg
@@ -222,16 +222,16 @@ def count_checks(monkeypatch) -> list:
     return seen
 
 
-def test_calls_are_checked_within_their_share_of_time(sampled, monkeypatch):
+def test_checks_stay_within_their_share_of_time(sampled, monkeypatch):
     seen = count_checks(monkeypatch)
     f = gradops.jit(loss)
     for _ in range(3000):
         f(X)
-    assert len(seen) < 20  # calls 1, 2, 4, ... at the most
+    assert len(seen) < 20  # calls 1, 2, 4, ... at most
 
 
-def test_equal_times_double_the_calls_between_checks(sampled, monkeypatch):
-    monkeypatch.setattr(verification, "SHARE", 1e9)  # as if a check took no time
+def test_calls_between_checks_double_if_results_agree(sampled, monkeypatch):
+    monkeypatch.setattr(verification, "SHARE", 1e9)  # as if checks took no time
     seen, calls = count_checks(monkeypatch), []
     f = gradops.jit(loss)
     for i in range(1, 70):
@@ -248,10 +248,10 @@ def test_modes(sampled, monkeypatch, mode, checked):
     f = gradops.jit(loss)
     for _ in range(10):
         f(X)
-    assert len(seen) == checked  # the first call is compared with the values of the trace
+    assert len(seen) == checked  # the first call is compared with the traced values
 
 
-def test_a_mode_holds_for_programs_that_are_there(sampled, monkeypatch):
+def test_mode_applies_to_existing_programs(sampled, monkeypatch):
     f = gradops.jit(loss)
     f(X)
     config.set_check("always")
@@ -265,7 +265,7 @@ def test_a_mode_holds_for_programs_that_are_there(sampled, monkeypatch):
     assert len(seen) == 5
 
 
-def test_a_mode_that_is_none():
+def test_invalid_mode():
     with pytest.raises(ArgumentError, match="`mode` must be one of off, first, sample, always, error; got 'of'"):
         config.set_check("of")
 
@@ -280,7 +280,7 @@ def test_without_native_code():
         gradops.jit(loss, native=1)
 
 
-# Results that differ by rounding alone.
+# Results that differ by rounding only.
 
 
 @pytest.mark.parametrize(
@@ -297,19 +297,19 @@ def test_without_native_code():
     ids=["sums", "ties", "logsumexp", "optimum"],
 )
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_cancelled_numbers_are_no_fault(f, x, dtype):
+def test_cancellation_is_not_a_fault(f, x, dtype):
     compiled = gradops.jit(f)
     for scale in (1.0, 0.7, 1.3):
-        compiled((x * scale).astype(dtype))  # with "error", as tests run
+        compiled((x * scale).astype(dtype))  # in mode "error", as in all tests
 
 
 def outputs(f, x):
-    """The reference executor's function of random rounding for a plain function."""
+    """Return the reference executor's randomly rounded form of a plain function."""
     return lambda rounding: [rounding("exp", lambda x: f(rounding.rounded(x)), (x,))]
 
 
 @pytest.mark.parametrize("factor", [1 + 1e-9, 1.5, np.nan, np.inf])
-def test_an_error_above_rounding_is_a_fault(factor):
+def test_error_above_rounding_is_a_fault(factor):
     x = np.linspace(0.5, 1.0, 30)
     want = np.exp(x)
     got = want.copy()
@@ -320,7 +320,7 @@ def test_an_error_above_rounding_is_a_fault(factor):
     assert not agreement.agree([want[:-1]], [want], outputs(np.exp, x))
 
 
-def test_truth_values_and_positions_are_compared_unless_they_are_ties():
+def test_booleans_and_indices_are_compared_except_for_ties():
     x = np.array([1.0, 2.0, 3.0])
     assert not agreement.agree([np.int64(1)], [np.int64(2)], outputs(lambda x: np.argmax(x), x))
     tied = np.array([1.0, 0.1 * 3, 0.3])

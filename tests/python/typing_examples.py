@@ -1,4 +1,4 @@
-"""Types as checkers know them, who alone read this. ``# error: CODE`` marks a mistake, with mypy's word for it."""
+"""Examples for type checkers; never run. ``# error: CODE`` marks a mistake, with mypy's error code."""
 
 # ruff: noqa: B015, B018, C416
 
@@ -105,7 +105,7 @@ Variable([1.0], require_grad=True)  # error: call-arg
 Parameter("Be brief.", role="instruction")
 assert_type(Parameter("x") + "y", Variable)
 
-# NumPy's functions, of which NumPy's own stubs speak.
+# NumPy functions, typed by NumPy's own stubs.
 np.sin(v)
 np.add(v, 2.0)
 np.sum(v, axis=0)
@@ -204,7 +204,7 @@ gradops.vjp(3, a)  # error: call-overload
 assert_type(functional.hessian(loss, a), Any)
 
 
-# Compiled, mapped and stored as its arguments.
+# Decorators and attributes that preserve signatures.
 @gradops.jit
 def step(w: Floats, rate: float) -> Floats:
     return w - rate * gradops.grad(loss)(w)
@@ -228,7 +228,7 @@ gradops.jit(step, static_argnum=1)  # error: call-arg
 
 
 class Model:
-    """A method may be compiled."""
+    """A class with a compiled method."""
 
     w: Floats
 
@@ -241,7 +241,7 @@ assert_type(Model().predict(a), Floats)
 Model().predict(a).gard  # error: attr-defined
 
 
-# Functions with a derivative of their own.
+# Functions with custom derivatives.
 @gradops.custom_gradient
 def doubled(x: Floats) -> tuple[Floats, Callable[..., Any]]:
     return 2 * x, lambda upstream: 2 * upstream

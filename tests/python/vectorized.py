@@ -1,4 +1,4 @@
-"""Every op, vectorised and in forward mode by the libraries' own transformations, beside the op on row after row.
+"""Every op in the libraries' vectorization and forward mode, against the op on single rows.
 
 PYTHONPATH=python python tests/python/vectorized.py torch.func.vmap ...     what fails, of all cases
 """
@@ -18,12 +18,12 @@ from gradops import backends, ops
 
 WAYS = ("torch.func.vmap", "torch.func.jvp", "jax.vmap", "jax.jvp", "tf.vectorized_map", "ops.vectorized_map")
 OF_VALUES = re.compile("inside a trace|values of `segment_ids` are not known|one known number|StagingError")
-"""The refusal of an op whose result's shape follows from values: a transformation has none."""
+"""The error of an op whose result shape depends on values, which a transformation does not have."""
 BACKEND = {"torch": "torch", "jax": "jax", "tf": "tensorflow", "ops": "numpy"}
 
 
 def rows_of(value):
-    """Two rows of a differentiated argument: itself, and something less of it, which has the same structure."""
+    """Return two rows of a differentiated argument: itself and a slightly smaller copy with the same structure."""
     return precision.each_array(value, lambda x: np.stack([x, 0.97 * x]).astype(x.dtype))
 
 
@@ -32,7 +32,7 @@ def row(value, i: int):
 
 
 def parts_of(case, arguments: dict, backend: str):
-    """The op as a function of its differentiated arguments, and these."""
+    """Return the op as a function of its differentiated arguments, and these arguments."""
     given = {k: precision.converted(v, backend, {}) for k, v in arguments.items()}
 
     def run(moving):
@@ -43,7 +43,7 @@ def parts_of(case, arguments: dict, backend: str):
 
 
 def check(case, way: str) -> None:
-    """Raise where a way gives something else than the op alone."""
+    """Raise if a transformation gives a different result than the op alone."""
     library, backend = way.partition(".")[0], BACKEND[way.partition(".")[0]]
     backends.by_name(backend).prepare("float64")
     run, moving = parts_of(case, precision.example(case), backend)
@@ -80,7 +80,7 @@ def _mapped(way: str):
 
 
 def _forward(run, moving: dict, library: str, once) -> None:
-    """Forward mode against the transpose: for random ``w``, ``<w, J t>`` is ``<J' w, t>``."""
+    """Check forward mode against the transpose: for random ``w``, ``<w, J t>`` is ``<J' w, t>``."""
     names = list(moving)
     leaves = [x for k in names for x in (moving[k] if isinstance(moving[k], list) else [moving[k]])]
     tangents = weights_for(leaves, 7)
@@ -111,7 +111,7 @@ def _forward(run, moving: dict, library: str, once) -> None:
 
 
 def weights_for(tensors, seed: int) -> list:
-    """Random tensors of the same shapes and dtypes."""
+    """Return random tensors of the same shapes and dtypes."""
     rng = np.random.default_rng(seed)
     return [backends.of(x).convert(rng.normal(size=tuple(x.shape)).astype(ops.dtype(x))) for x in tensors]
 

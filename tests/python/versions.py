@@ -1,4 +1,4 @@
-"""The gaps of older versions of the libraries: said where a test asks for it, in docs/versions.md for users."""
+"""Gaps of older library versions: skipped in tests here, described for users in docs/versions.md."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def numbers(version: str) -> list[int]:
 
 
 def older(library: str, than: str) -> bool:
-    """True if a library is there in a version before ``than``."""
+    """Return True if a library is installed in a version before ``than``."""
     try:
         return numbers(metadata.version(library)) < numbers(than)
     except metadata.PackageNotFoundError:
@@ -21,10 +21,10 @@ def older(library: str, than: str) -> bool:
 
 
 ONE_GRAPH = not older("torch", "2.12")
-"""True if ``torch.compile`` keeps a custom gradient in one graph; before, it breaks the graph there."""
+"""True if ``torch.compile`` keeps a custom gradient in one graph; earlier versions break the graph there."""
 
 
 def needs(library: str, since: str, reason: str) -> None:
-    """Skip a test on a version that lacks something."""
+    """Skip a test on versions that lack a feature."""
     if older(library, since):
         pytest.skip(f"{library} before {since}: {reason}")

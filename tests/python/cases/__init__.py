@@ -1,1 +1,1 @@
-"""The inputs under which each op is tested, a file for each file of ``gradops.ops``."""
+"""The inputs under which each op is tested, one file per file of ``gradops.ops``."""

@@ -20,7 +20,7 @@ def elementwise(op, reference, away=(), low=-4.0, high=4.0, label="", dtype="flo
 
 
 def along(op, reference, **keywords):
-    """An activation along an axis of tensors of at least one dimension."""
+    """Return a case of an activation along a random axis, for tensors of at least one dimension."""
 
     @st.composite
     def inputs(draw):
@@ -40,7 +40,7 @@ def glu(x, axis):
 
 
 def sparsemax(x, axis):
-    """The threshold by root finding instead of sorting."""
+    """Sparsemax with the threshold found by root finding instead of sorting."""
 
     def row(z):
         if z.size == 1:

@@ -1,4 +1,4 @@
-"""Cases: whole numbers."""
+"""Cases: bitwise ops on integers."""
 
 import numpy as np
 from parity import Case, arrays, broadcastable, inputs

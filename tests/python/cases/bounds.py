@@ -28,7 +28,7 @@ CASES = [
     unary("fabs", away=[0.0], gradients=["x"]),
     unary("fabs", -3, 4, dtype="int64", label="integers"),
     unary("fabs", dtype="float32", label="float32"),
-    # TensorFlow's own gradient of floormod rounds the quotient differently near whole numbers
+    # TensorFlow's own gradient of floormod rounds the quotient differently near integers
     binary("fmod", 0.5, 3, gradients=["x1", "x2"], native=("torch", "jax")),
     Case(
         "fmod",

@@ -1,4 +1,4 @@
-"""Cases: convolution, against sums over every place and every tap of the window."""
+"""Cases: convolution, against explicit sums over output positions and kernel taps."""
 
 import numpy as np
 from parity import Case, arrays
@@ -11,7 +11,7 @@ def several(value, count):
 
 
 def placed(places, window, strides, dilation, padding):
-    """Every place and tap, and the input that they meet at."""
+    """Yield each output position and kernel tap with the input position where they meet."""
     for place in np.ndindex(*places):
         for tap in np.ndindex(*window):
             yield (
@@ -97,7 +97,7 @@ def separable(inputs, depthwise_kernel, pointwise_kernel, data_format=None, **ke
 
 
 def conv_transpose(inputs, kernel, strides=1, padding="valid", output_padding=None, data_format=None, dilation_rate=1):
-    """Everything that the inputs add, then the part of it that the documentation promises."""
+    """Scatter all contributions of the inputs, then crop to the output size that the documentation promises."""
     is_first = data_format == "channels_first"
     y = last(inputs, is_first)
     count = y.ndim - 2
@@ -123,7 +123,7 @@ both = ["inputs", "kernel"]
 
 
 def sides(label, x, k, y, **how):
-    """The three sides of one convolution, with groups, gaps, strides and uneven zeros."""
+    """Return cases for the three ops of one convolution, with groups, dilation, strides and asymmetric padding."""
     sizes = x[2:] if how["channels_first"] else x[1:-1]
     return [
         Case("conv_to_output", fixed(inputs=x, kernel=k, **how), conv_to_output, gradients=both, label=label),

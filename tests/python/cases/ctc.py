@@ -1,4 +1,4 @@
-"""Cases: connectionist temporal classification, against a sum over every way to time the labels."""
+"""Cases: connectionist temporal classification, against a sum over all alignments of the labels."""
 
 import itertools
 
@@ -10,12 +10,12 @@ from .normalization import fixed
 
 
 def labels_of(way, mask):
-    """A way to time labels, without repetitions and masks."""
+    """Return the labels of an alignment: repetitions merged, masks removed."""
     return tuple(c for c, _ in itertools.groupby(way) if c != mask)
 
 
 def probabilities(output, mask):
-    """The probability of every sequence of labels, from logits of (steps, classes)."""
+    """Return the probability of each label sequence, from logits of shape (steps, classes)."""
     p = special.softmax(output, -1)
     found = {}
     for way in itertools.product(range(output.shape[1]), repeat=len(output)):

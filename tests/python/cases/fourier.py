@@ -51,7 +51,7 @@ def window_of(window, length):
 
 
 def stft(x, sequence_length, sequence_stride, fft_length, window="hann", center=True):
-    """By SciPy, whose scaling is undone."""
+    """Reference by SciPy, with its scaling undone."""
     before = (fft_length - sequence_length) // 2
     weights = np.pad(window_of(window, sequence_length), (before, fft_length - sequence_length - before))
     if center:
@@ -64,7 +64,7 @@ def stft(x, sequence_length, sequence_stride, fft_length, window="hann", center=
 
 
 def istft(x, sequence_length, sequence_stride, fft_length, length=None, window="hann", center=True):
-    """By its definition: the least-squares signal, one sequence after the other."""
+    """Reference by definition: the least-squares signal, one sequence at a time."""
     before = (fft_length - sequence_length) // 2
     weights = np.pad(window_of(window, sequence_length), (before, fft_length - sequence_length - before))
     frames = np.fft.irfft(complex_of(x), fft_length) * weights

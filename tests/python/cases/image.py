@@ -1,6 +1,6 @@
-"""Cases: images. References are SciPy's, JAX's and closed forms, one channel and image at a time.
+"""Cases: images. References are SciPy, JAX and closed forms, one channel and image at a time.
 
-JAX compiles each op anew for each shape, which takes seconds: its gradients are compared in test_image,
+JAX compiles each op again for each shape, which takes seconds. Its gradients are therefore compared in test_image,
 compiled as one function.
 """
 
@@ -18,12 +18,12 @@ MODES = {
     "mirror": "mirror",
     "reflect": "reflect",
 }
-"""Fill modes under SciPy's names."""
+"""Fill modes by the names SciPy uses."""
 
 
 @st.composite
 def pictures(draw, channels=2, low=0.0, high=1.0, least=2, name="images", dtype="float64", **keywords):
-    """One image or a batch, in either layout, with further keyword arguments drawn."""
+    """Draw one image or a batch, in either layout, with further keyword arguments."""
     shape, data_format = draw(st.sampled_from([
         ((2, least + 1, least, channels), None), ((least, least + 2, channels), "channels_last"),
         ((channels, least, least + 1), "channels_first"), ((2, channels, least + 2, least), "channels_first"),
@@ -37,7 +37,7 @@ def case(op, inputs, reference, gradients=(), **keywords):
 
 
 def canonical(function):
-    """A reference for batches with channels last, from one for any layout."""
+    """Turn a reference for channels-last batches into one for any layout."""
 
     def reference(images, data_format=None, **keywords):
         first, single = data_format == "channels_first", images.ndim == 3
@@ -50,7 +50,7 @@ def canonical(function):
 
 
 def each_plane(function):
-    """A reference for batches with channels last, from one for an image of one channel and its number."""
+    """Turn a reference for a single-channel image and its index into one for channels-last batches."""
 
     def reference(x, **keywords):
         return np.stack(
@@ -176,7 +176,7 @@ def bordered(x, bottom_padding, right_padding, target_height, target_width):
 
 
 def patched(spatial, name):
-    """Each patch cut out by itself."""
+    """Reference that cuts out each patch separately."""
 
     def reference(size, strides=None, dilation_rate=1, padding="valid", data_format=None, **images):
         x = images[name]
@@ -208,7 +208,7 @@ def near(values, by=0.1):
 
 
 def boxes(by):
-    """Four points around a small image, moved a little; for one image or two."""
+    """Draw four corner points close to the corners of a small image, for one image or two."""
     corners = np.array([[0.0, 0.0], [0.0, 4.0], [5.0, 0.0], [5.0, 4.0]])
     return near(corners, by)
 
@@ -219,7 +219,7 @@ interpolations = ("nearest", "bilinear", "bicubic", "lanczos3", "lanczos5")
 
 
 def joined_patches(patches, size, output_size, padding, data_format):
-    """Patch by patch, each into its place."""
+    """Reference that adds the patches one by one at their positions."""
     if data_format == "channels_first":
         first = joined_patches(
             np.moveaxis(patches, len(patches.shape) - len(size) - 1, -1), size, output_size, padding, ""
@@ -267,7 +267,7 @@ CASES = [
             ),
             lambda spatial_dims, **k: scaled(spatial_dims=(0, 2), **k),
             ["images", "scale", "translation"],
-            # JAX takes a Lanczos kernel as 1 within 0.001 of its middle
+            # JAX sets a Lanczos kernel to 1 within 0.001 of its centre
             rtol=1e-5 if method == "lanczos3" else 1e-6,
             atol=1e-5 if method == "lanczos3" else 1e-8,
             label=method,

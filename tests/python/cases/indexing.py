@@ -32,7 +32,7 @@ KEYS = {
 }
 DEEP = {
     "int apart", "int beside", "mask and negative step", "dots apart", "nothing of an empty part",
-}  # fmt: skip  # keys that speak of three dimensions
+}  # fmt: skip  # keys that need three dimensions
 
 
 def size(name):
@@ -40,7 +40,7 @@ def size(name):
 
 
 def at(function):
-    """NumPy's in-place update of a copy, as a function."""
+    """Turn NumPy's in-place update into a function that updates a copy."""
 
     def update(x, key, updates):
         out = x.copy()
@@ -78,7 +78,7 @@ def take(shape, indices, axis=None, op="take", reference=None, label=""):
 
 
 def take_along(shape, indices, axis):
-    """With the flattened meaning of no axis, which NumPy gives the last axis."""
+    """Return a case whose reference flattens the array for ``axis=None``."""
 
     def reference(x, indices, axis):
         if axis is None:

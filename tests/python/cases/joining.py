@@ -8,7 +8,7 @@ from .shaping import shape
 
 
 def join(op, *sizes, label="", dtypes=(), name="xs", gradients=True, **options):
-    """Several tensors, of one dtype or each of its own (and then a result of the last)."""
+    """Return a case that joins several tensors of one dtype, or each of its own dtype (the last is the result's)."""
     kinds = dtypes or ("float64",) * len(sizes)
     parts = st.tuples(*(arrays(size, -3, 4, dtype=kind) for size, kind in zip(sizes, kinds))).map(list)
     return Case(

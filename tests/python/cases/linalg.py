@@ -1,5 +1,8 @@
-"""Cases: linear algebra. Results that are known up to signs, phases or order only go through functions that do not
-depend on them: see ``Through``."""
+"""Cases: linear algebra.
+
+Results that are unique only up to sign, phase or order pass through functions that are invariant to these: see
+``Through``.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +19,7 @@ BATCHES = [(), (2,)]
 
 @dataclass(frozen=True)
 class Through(Case):
-    """A case whose results go through a function, here and in the reference, before they are compared."""
+    """A case that applies a function to its results and to the reference's before they are compared."""
 
     through: Callable = tuple
 
@@ -27,7 +30,7 @@ class Through(Case):
 
 @st.composite
 def matrices(draw, kind="general", rows=None, columns=None, dtype="float64", name="x", batches=tuple(BATCHES)):
-    """``{name: matrix}``: general, symmetric (apart eigenvalues), positive (definite), or well conditioned."""
+    """Draw ``{name: matrix}``: general, symmetric (separated eigenvalues), positive definite, or well conditioned."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     batch = draw(st.sampled_from(batches if dtype == "float64" else [(2,)]))
     m = rows or (draw(st.integers(1, 3)) if dtype == "float64" else 2)  # few shapes: each is compiled by JAX
@@ -52,7 +55,7 @@ def matrices(draw, kind="general", rows=None, columns=None, dtype="float64", nam
 
 @st.composite
 def systems(draw, kind="regular", rows=None, dtype="float64"):
-    """``a`` and a fitting ``b``: a vector, columns, or broadcast columns."""
+    """Draw ``a`` and a matching ``b``: a vector, columns, or broadcast columns."""
     a = draw(matrices(kind, rows=rows, dtype=dtype, name="a"))["a"]
     shape = draw(st.sampled_from([(a.shape[-2],), (a.shape[-2], 2), (2, a.shape[-2], 1)]))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -65,7 +68,7 @@ def mirrored(x):
 
 
 def both(op, kind, reference, **keywords):
-    """A case of real and one of complex matrices."""
+    """Return one case with real and one with complex matrices."""
     arguments = {k: keywords.pop(k) for k in ("rows", "columns") if k in keywords}
     keywords.setdefault("gradients", ["x"])
     return [
@@ -82,7 +85,7 @@ def both(op, kind, reference, **keywords):
 
 
 def solved(function):
-    """A solver of columns as one that takes vectors too."""
+    """Turn a reference solver for columns into one that also accepts vectors."""
 
     def reference(a, b):
         vectors = b.ndim == 1 or b.shape == a.shape[:-1]
@@ -103,11 +106,11 @@ def with_options(inputs, **options):
     return inputs.map(lambda given: {**given, **options})
 
 
-# What does not depend on the choice of vectors: weighted projections and products.
+# Quantities that do not depend on the choice of vectors: weighted projections and products.
 
 
 def ramp(o, n, like):
-    """1, ..., n for the columns of matrices, of their dtype, so that a product has that too."""
+    """Return 1, ..., n along the columns, in the dtype of ``like``, so that products keep that dtype."""
     return o.cumsum(o.ones_like(like[..., :1, :n]), -1)
 
 
@@ -170,7 +173,7 @@ def reference_through(through, function):
 
 
 class numpy_ops:
-    """NumPy under the names that the functions above use."""
+    """NumPy functions under the names used above."""
 
     conj, swapaxes, matmul, multiply, square, abs, sum, exp, real, expand_dims, ones_like, cumsum = (
         np.conj,
@@ -193,7 +196,7 @@ def invariant(op, kind, through, function, **keywords):
     return both(op, kind, reference_through(through, function), through=through, **keywords)
 
 
-# JAX works in single precision somewhere on the way to these gradients: they agree to six digits.
+# JAX computes parts of these gradients in single precision: they agree to six digits.
 loose = {"rtol": 1e-5, "atol": 1e-7}
 
 

@@ -1,4 +1,4 @@
-"""Cases: reductions that leave NaN out."""
+"""Cases: reductions that ignore NaN."""
 
 import hypothesis.strategies as st
 import numpy as np
@@ -20,7 +20,7 @@ def of(op):
 
 
 def gone(op):
-    """The position of the extreme that is not NaN, -1 where there is none."""
+    """Return a reference for the position of the extreme element that is not NaN, -1 if all are NaN."""
 
     def row(v):
         left = np.flatnonzero(~np.isnan(v))

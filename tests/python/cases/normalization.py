@@ -6,7 +6,7 @@ from parity import Case, arrays
 
 
 def fixed(**arguments):
-    """Keyword arguments: arrays for shapes, other strategies as they are, constants for all else."""
+    """Return a strategy of keyword arguments: shapes become arrays, strategies stay, other values are constants."""
     made = {}
     for name, value in arguments.items():
         if isinstance(value, tuple):

@@ -8,7 +8,7 @@ from .normalization import fixed
 
 
 def reduced(function, x, window, strides, padding, channels_first):
-    """A function of each window of a channel, of its elements inside."""
+    """Apply a function to the elements of each window that lie inside the input, per channel."""
     x = last(x, channels_first)
     sizes = x.shape[1:-1]
     places = [(n + b + a - k) // s + 1 for n, k, s, (b, a) in zip(sizes, window, strides, padding)]
@@ -94,7 +94,7 @@ def largest(x, **how):
 
 
 def chosen(x, **how):
-    """Windows with the positions of what is largest in them."""
+    """Draw an input together with the positions of the maximum of each window."""
     return fixed(x=x, **how).map(lambda given: {**given, "y": largest(given["x"], **how)} | how)
 
 

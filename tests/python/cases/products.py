@@ -19,7 +19,7 @@ def two(op, first, second, label="", gradients=("x1", "x2"), dtype="float64", re
 
 
 def cross(x1, x2, **axes):
-    """NumPy's, with vectors of 2 given a third element of 0 (which NumPy no longer does itself)."""
+    """NumPy's cross product, with vectors of length 2 extended by a zero (NumPy has dropped this)."""
     axis = axes.pop("axis", None)
     if axis is not None:
         axes = {"axisa": axis, "axisb": axis, "axisc": axis}

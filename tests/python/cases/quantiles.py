@@ -18,7 +18,9 @@ fewer = np.array([0.11, 0.3, 0.62])
 
 
 def like_r(function):
-    """NumPy's; of two closest observations, equally near, R takes the even one, NumPy before 2.1 the odd one."""
+    """NumPy's quantile, with R's rule for ties: of two equally close observations the even one (NumPy < 2.1: the odd
+    one).
+    """
 
     def closest(row, q):
         row = np.sort(row[~np.isnan(row)])

@@ -11,7 +11,7 @@ matrix = shapes(2, 3)
 
 
 def over(op, reference=None, axis=AXES, shape=matrix, label="", dtype="float64", distinct=False, more=None, **keywords):
-    """A reduction of arrays of at least two dimensions, over any axes."""
+    """Return a case of a reduction over any axes, for arrays of at least two dimensions."""
     low, high = (-3, 4) if np.dtype(dtype).kind in "iu" else (-2.0, 2.0)
     x = arrays(shape, 0 if np.dtype(dtype).kind == "u" else low, high, dtype=dtype, distinct=distinct)
     reference = reference or leading(getattr(np, op))
@@ -69,12 +69,12 @@ CASES = [
         ["x"],
         label="bound",
     ),
-    # the frameworks agree: ties share
+    # all frameworks agree: ties share the gradient
     *(
         Case(op, inputs(x=ties, axis=st.sampled_from([0, 1, None])), leading(getattr(np, op)), ["x"], label="ties")
         for op in ("max", "min", "ptp")
     ),
-    # second order through TensorFlow's and PyTorch's own prod errs at several zeros: JAX is the oracle
+    # TensorFlow's and PyTorch's second derivatives of prod are wrong at several zeros: JAX is the oracle
     Case("prod", inputs(x=zeros, axis=st.sampled_from([0, 1, None])), leading(np.prod), ["x"], label="zeros"),
     Case("prod", inputs(x=zeros, axis=0, keepdims=True, dtype="float32"), leading(np.prod), label="dtype"),
     over("count_nonzero", more={}, dtype="int64", reference=lambda x, axis: np.asarray(np.count_nonzero(x, axis))),

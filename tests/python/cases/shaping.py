@@ -6,7 +6,7 @@ from parity import Case, arrays
 
 
 def shape(op, size, *labels, reference=None, dtype="float64", gradients=("x",), name="x", **options):
-    """One tensor of a shape; the options are the op's other arguments."""
+    """Return a case with one tensor of a given shape; the options are the op's other arguments."""
     label = "-".join([*labels, *(f"{k}={v}" for k, v in options.items())])
     return Case(
         op,
