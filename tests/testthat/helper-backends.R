@@ -3,10 +3,10 @@
 # and gets back. GRADOPS_BACKEND names one backend. CRAN runs NumPy. GRADOPS_REQUIRE_BACKENDS=1 makes an absent backend
 # a failure.
 
-# JAX compiles each operation for each shape. No test is about how well.
+# JAX compiles each operation for each shape. No test needs its optimizations.
 if (!nzchar(Sys.getenv("JAX_DISABLE_MOST_OPTIMIZATIONS"))) Sys.setenv(JAX_DISABLE_MOST_OPTIMIZATIONS = "1")
 
-# What torch compiles goes with the session.
+# torch's compiled code is deleted with the session.
 if (!nzchar(Sys.getenv("TORCHINDUCTOR_CACHE_DIR"))) {
   Sys.setenv(TORCHINDUCTOR_CACHE_DIR = file.path(tempdir(), "torchinductor"))
 }
@@ -27,12 +27,12 @@ skip_without <- function(backend = NULL) {
   }
 }
 
-# test_that() once, beside NumPy: of what no backend has a part in, or of several that the test names itself.
+# test_that(), once, in the run for NumPy: for code that uses no backend, or backends that the test names itself.
 test_once <- function(description, code) {
   if (test_backends()[1] == "numpy") eval.parent(bquote(test_that(.(description), .(substitute(code)))))
 }
 
-# test_that() on backends, each the default one in `code` and named by `backend`.
+# test_that() on each of the backends, which is the default one in `code` and named by `backend`.
 test_on <- function(backends, description, code) {
   test_on_backends(intersect(test_backends(), backends), description, substitute(code), parent.frame())
 }
@@ -47,7 +47,7 @@ test_each <- function(description, code, backends = all_backends) {
 }
 
 test_on_backends <- function(backends, description, code, env) {
-  env$.packageName <- "tests" # their functions are the user's, though testthat evaluates them below gradops' namespace
+  env$.packageName <- "tests" # their functions count as a user's, though evaluated below gradops' namespace
   for (backend in backends) {
     body <- bquote({
       skip_without(.(backend))
@@ -61,17 +61,17 @@ test_on_backends <- function(backends, description, code, env) {
 
 is_long <- function() nzchar(Sys.getenv("GRADOPS_LONG"))
 
-# The backends of test_each().
+# Returns the backends of test_each().
 each_backends <- function() {
   if (is_long()) test_backends() else intersect(test_backends(), "numpy")
 }
 
-# The line that print() begins with.
+# Returns the first line that print() shows.
 described <- function(x) {
   utils::capture.output(print(x))[1]
 }
 
-# A numerical derivative, by central differences.
+# Returns a numerical derivative by central differences.
 numeric_gradient <- function(f, x, step = 1e-6) {
   vapply(seq_along(x), function(i) {
     shift <- replace(numeric(length(x)), i, step)
@@ -79,16 +79,16 @@ numeric_gradient <- function(f, x, step = 1e-6) {
   }, 0)
 }
 
-# Under devtools::load_all(), a new process would see another package.
+# True under devtools::load_all(), where a new process would load another version of the package.
 is_loaded_from_source <- function() {
   identical(Sys.getenv("DEVTOOLS_LOAD"), "gradops")
 }
 
-# The output of an R script in a process of its own, with this package; its exit status, if not 0, is an attribute.
+# Returns the output of an R script run in a new process with this package. A nonzero exit status is an attribute.
 run_script <- function(script, arguments = character(), env = character()) {
   rscript <- file.path(R.home("bin"), "Rscript")
   library_paths <- paste0("R_LIBS=", paste(.libPaths(), collapse = .Platform$path.sep))
-  quiet <- c("TF_CPP_MIN_LOG_LEVEL=2", "TF_ENABLE_ONEDNN_OPTS=0") # TensorFlow's lines on standard error
+  quiet <- c("TF_CPP_MIN_LOG_LEVEL=2", "TF_ENABLE_ONEDNN_OPTS=0") # silences TensorFlow on standard error
   env <- c(library_paths, quiet, env)
   suppressWarnings(system2(rscript, c(script, arguments), stdout = TRUE, stderr = TRUE, env = env))
 }
@@ -98,7 +98,7 @@ in_new_process <- function(code, env = character(), attach = TRUE) {
   run_script(script, env = env)
 }
 
-# Run pieces of R code in one new process, each in its own environment and with only the packages that it attaches.
+# Runs pieces of R code in one new process, each in its own environment and with only the packages that it attaches.
 # Returns `outputs`, the printed lines of each piece or its error condition, and `said`, the lines on standard error.
 run_pieces <- function(pieces) {
   from <- withr::local_tempfile(fileext = ".rds")
@@ -127,7 +127,7 @@ run_pieces <- function(pieces) {
   list(outputs = readRDS(to), said = said)
 }
 
-# A function that counts how often R runs it, where gradops does not see that it changes something: in Python.
+# Returns a function that counts how often R runs it. The count is in Python, where gradops does not see the change.
 counting <- function(f) {
   calls <- reticulate::py_eval("[]", convert = FALSE)
   list(

@@ -1,8 +1,8 @@
-# Functions as people write them (tests/testthat/corpus), with where they are evaluated. `decides`: whether what they do
-# depends on values, so that a compiled one is an error (NA: it may be, or gives the right value). `gradient`: where
-# numerical differentiation cannot tell.
+# Functions as people write them (tests/testthat/corpus) with their evaluation points. `decides`: TRUE if they branch on
+# values, so that compiling them is an error (NA: it may be an error or give the correct value). `gradient`: FALSE if
+# numerical differentiation cannot check it.
 
-# A file's functions are in an environment that finds R's functions before those that gradops exports, as a package's.
+# Returns the functions of a file. Their environment finds R's functions before gradops' exports, like a package's.
 corpus <- function(file) {
   cases <- list()
   home <- new.env(parent = asNamespace("stats"))
@@ -10,7 +10,7 @@ corpus <- function(file) {
     cases[[name]] <<- list(name = name, x = x, f = f, decides = decides, gradient = gradient)
   }
   home$op_stop_gradient <- op_stop_gradient
-  home$.packageName <- "corpus" # for reference classes
+  home$.packageName <- "corpus" # reference classes need it
   sys.source(testthat::test_path("corpus", paste0(file, ".R")), home)
   cases
 }
@@ -20,7 +20,7 @@ quietly <- function(code) {
   value
 }
 
-# What is wrong with a function's value, gradient, or its compiled form at a second point; NULL if nothing.
+# Returns the faults of a function's value, gradient or compiled form at a second point, or NULL.
 wrong_with <- function(case, compiled = TRUE) {
   value <- quietly(case$f(case$x))
   expected <- if (is.null(case$gradient)) quietly(numDeriv::grad(case$f, case$x)) else case$gradient(case$x)
@@ -38,7 +38,7 @@ wrong_with <- function(case, compiled = TRUE) {
   wrong_again(case, derivative) %||% if (compiled) wrong_compiled(case)
 }
 
-# What a derivative that is asked for again says or prints otherwise than the first.
+# Returns how the messages or output of a repeated derivative differ from the first ones.
 wrong_again <- function(case, derivative) {
   for (x in list(case$x, case$x * 1.01 + 0.002)) {
     expected <- heard_of(value_and_grad(case$f), x)
@@ -49,7 +49,7 @@ wrong_again <- function(case, derivative) {
   }
 }
 
-# A result, with what was printed and the classes of what was signalled.
+# Returns a result with its printed output and the classes of signalled conditions.
 heard_of <- function(f, x) {
   signalled <- character()
   hear <- function(condition) {

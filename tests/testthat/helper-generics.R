@@ -1,5 +1,5 @@
-# R functions are to give on tensors, variables and, compiled, on traced tensors what base R gives on numbers, and to
-# have the derivative that base R's values have. `functions` are called with all of `...`, which are R numbers.
+# Checks that R functions give base R's values on tensors, variables and traced tensors, and derivatives that match base
+# R's values. `functions` are called with all of `...`, which are R vectors.
 expect_as_base <- function(functions, ..., traced = TRUE, gradient = TRUE, tolerance = 1e-7) {
   arguments <- list(...)
   call_all <- function(...) lapply(functions, function(f) f(...))
@@ -18,7 +18,7 @@ expect_as_base <- function(functions, ..., traced = TRUE, gradient = TRUE, toler
         arguments[[i]] <- x
         Reduce(`+`, lapply(do.call(call_all, arguments), weighted))
       }
-      # Uncompiled, JAX compiles each operation of a shape on its own, which takes long.
+      # Uncompiled, JAX compiles each operation for each shape, which takes long.
       derivative <- if (traced && config_backend() == "jax") jit(grad_fn(total)) else grad_fn(total)
       expect_equal(
         as.vector(derivative(arguments[[i]])), numeric_gradient(total, arguments[[i]]),
@@ -28,7 +28,7 @@ expect_as_base <- function(functions, ..., traced = TRUE, gradient = TRUE, toler
   }
 }
 
-# Values without labels; a vector has no dim.
+# Returns values without labels; a vector has no dim.
 bare <- function(x) {
   if (is_tensor_or_list(x)) {
     if (is.list(x)) {

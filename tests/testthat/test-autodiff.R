@@ -1,4 +1,4 @@
-test_contract("backward() adds up gradients", {
+test_contract("backward() accumulates gradients", {
   x <- parameter(c(1, 2, 3))
   backward(sum(x^2))
   expect_equal(as.numeric(x$grad), c(2, 4, 6))
@@ -26,7 +26,7 @@ test_contract("autodiff_grad() to second order", {
   expect_error(autodiff_grad(x * 2, list(x, z)), class = "gradops_error")
 })
 
-test_each("backward() has all of Python's arguments", {
+test_each("backward() has every argument of the Python function", {
   x <- parameter(c(1, 2))
   y <- parameter(c(3, 4))
   loss <- sum(x * y)
@@ -40,11 +40,11 @@ test_each("backward() has all of Python's arguments", {
   backward(list(x * 2, sum(x)), grad_variables = list(c(1, 10), NULL))
   expect_equal(as.numeric(x$grad), c(3, 21))
   x$grad <- NULL
-  suppressWarnings(backward(sum(x^3), create_graph = TRUE)) # torch warns of the cycle
+  suppressWarnings(backward(sum(x^3), create_graph = TRUE)) # torch warns about the reference cycle
   expect_equal(as.numeric(autodiff_grad(sum(x$grad), x)[[1]]), c(6, 12))
 })
 
-test_each("autodiff_grad() has all of Python's arguments", {
+test_each("autodiff_grad() has every argument of the Python function", {
   x <- parameter(c(1, 2))
   z <- parameter(c(1, 1))
   y <- x^2
@@ -65,7 +65,7 @@ test_contract("hooks of R functions", {
   hook <- x$register_hook(function(g) seen[[length(seen) + 1]] <<- as.numeric(g))
   backward(sum(x^2))
   expect_equal(seen, list(c(2, 4)))
-  expect_equal(as.numeric(x$grad), c(2, 4)) # numbers of R's do not replace it
+  expect_equal(as.numeric(x$grad), c(2, 4)) # an R vector returned by a hook does not replace it
   hook$remove()
   x$grad <- NULL
   hook <- x$register_hook(function(g) g * 10)
@@ -90,9 +90,9 @@ test_contract("hooks of R functions", {
   expect_error(x$register_hook("f"), "`hook` must be a function", class = "gradops_error_type")
 })
 
-test_once("the gradient of an R matrix is laid out by column, as it is", {
+test_once("the gradient of an R matrix is column-major, like the matrix", {
   skip_without("numpy")
-  local_backend("numpy") # the others lay out matrices by row
+  local_backend("numpy") # other backends are row-major
   x <- parameter(matrix(1:6 / 1, 2))
   backward(sum(x^2))
   expect_equal(as.array(x$grad), 2 * matrix(1:6, 2))
@@ -132,7 +132,7 @@ test_each("a variable does not share memory with R", {
   expect_equal(as.numeric(x)[1], 1)
 })
 
-test_contract("autodiff_function() is forward, backward and a context", {
+test_contract("autodiff_function() takes forward, backward and a context", {
   power <- autodiff_function(
     forward = function(ctx, x, exponent) {
       ctx$save_for_backward(x)
@@ -162,9 +162,9 @@ as_users <- function(f, ...) {
   f
 }
 
-test_contract("anomaly mode names the operation and the R calls it was made in", {
+test_contract("anomaly mode names the operation and the R call that created it", {
   x <- parameter(0)
-  # a test's environment is the package's: a user's function is outside
+  # the test's environment belongs to the package; a user's function is outside
   model <- as_users(function(v) {
     logarithm <- log(v)
     sum(logarithm * 0)
@@ -188,11 +188,11 @@ test_contract("anomaly mode names the operation and the R calls it was made in",
 
 test_each("anomaly mode counts inputs from 1", {
   x <- parameter(0)
-  words <- if (backend == "torch") "in its 0th output" else "gradient of its input 1" # torch's own
+  words <- if (backend == "torch") "in its 0th output" else "gradient of its input 1" # torch's own message
   expect_error(with_detect_anomaly(backward(log(x) * 0)), words, class = "gradops_error_gradient")
 })
 
-test_contract("with_profile() is a data frame of the operations", {
+test_contract("with_profile() returns a data frame of operations", {
   x <- parameter(c(1, 2))
   profile <- with_profile(backward(sum(exp(x)^2)))
   expect_s3_class(profile, c("gradops_profile", "data.frame"), exact = TRUE)
@@ -212,7 +212,7 @@ test_each("variables of text", {
   expect_identical(as.character(greeting), "Hello")
 })
 
-test_contract("gradcheck() shows both gradients, counts from 1, and checks the backend in use", {
+test_contract("gradcheck() shows both gradients, counts from 1, and checks the current backend", {
   seen <- character()
   right <- function(x, y) {
     seen <<- c(seen, py_to_r(reticulate::py_get_attr(reticulate::py_get_attr(y, "__class__"), "__module__"))) # not R's

@@ -1,4 +1,4 @@
-# Compiled functions that decide by values: on NumPy a program for each way that they go, elsewhere an error.
+# Compiled functions that branch on values: one program per path on NumPy, an error on other backends.
 
 on_numpy <- function() {
   skip_if(config_backend() != "numpy", "other libraries' compilers have no values while they trace")
@@ -9,7 +9,7 @@ innermost <- function(error) {
   conditionMessage(error)
 }
 
-# The compiled function gives what the function itself does, at each point twice, errors too.
+# Checks that the compiled function gives the uncompiled values and errors, twice at each point.
 expect_as_uncompiled <- function(f, ..., tolerance = 1e-12) {
   compiled <- objective(f, jit = TRUE)
   eager <- objective(f)
@@ -21,7 +21,7 @@ expect_as_uncompiled <- function(f, ..., tolerance = 1e-12) {
   length(grep("one way of its branches", format(compiled)))
 }
 
-test_each("guards of parameters, as likelihoods have them", {
+test_each("parameter guards as in likelihoods", {
   on_numpy()
   y <- c(1.2, -0.4, 2.2, 0.1)
   ways <- expect_as_uncompiled(function(p) {
@@ -45,7 +45,7 @@ test_each("guards of parameters, as likelihoods have them", {
   }, c(rho = 0.5, s = 1), c(rho = 2, s = 1), c(rho = -0.2, s = 3))
 })
 
-test_each("loops, switches, masks and positions by values", {
+test_each("loops, switches, masks and indices that depend on values", {
   on_numpy()
   expect_as_uncompiled(function(p) {
     while (abs(p[1]) > 1) p <- p / 2
@@ -67,7 +67,7 @@ test_each("loops, switches, masks and positions by values", {
   expect_as_uncompiled(function(p) if (sum(p > 0)) sum(p) else prod(p), c(1, -2), c(-1, -3))
 })
 
-test_each("conditions that meet NaN are R's NA: an error, or settled by the rest", { # nolint: cyclocomp_linter.
+test_each("a condition that is NaN is R's NA: an error, or decided by the other operand", { # nolint: cyclocomp_linter.
   on_numpy()
   says <- "missing value where TRUE/FALSE needed"
   for (f in list(
@@ -107,7 +107,7 @@ test_each("conditions that meet NaN are R's NA: an error, or settled by the rest
   for (f in settled) expect_as_uncompiled(f, c(1, 1), c(NaN, 1), c(3, 6))
 })
 
-test_each("an optimiser goes through a guard and ends where R's does", {
+test_each("an optimizer passes a guard and ends where R's ends", {
   on_numpy()
   set.seed(4)
   y <- rgamma(200, 2.5, 1.3)
@@ -119,7 +119,7 @@ test_each("an optimiser goes through a guard and ends where R's does", {
   expect_equal(jit(hessian_fn(function(p) if (p[1] > 0) sum(p^3) else sum(p)))(c(1, 2)), diag(c(6, 12)))
 })
 
-test_contract("where values are not known the error names the code", {
+test_contract("if values are unknown, the error names the code", {
   says <- function(f, form) {
     error <- expect_error(jit(f)(c(1, 2)), class = "gradops_error_jit")
     expect_match(conditionMessage(error), form, fixed = TRUE)

@@ -1,4 +1,4 @@
-# R code as it stands: the corpus, and how functions are adapted.
+# Unchanged R code: the corpus, and how functions are adapted.
 
 for (file in c("filling", "dropping", "deciding", "helpers", "reporting", "models")) {
   test_each(paste("R code as people write it:", file), {
@@ -18,7 +18,7 @@ filling <- evalq(filling <- function(p) {
 of_helper <- evalq(of_helper <- function(p) filling(p) + 1, users)
 expected <- c(2 * (1 + 4 + 12), 14)
 
-test_each("cold, warm and byte-compiled functions differentiate, and their helpers", {
+test_each("new, warmed-up and byte-compiled functions and their helpers are differentiated", {
   for (f in list(filling, of_helper, compiler::cmpfun(filling))) {
     expect_equal(gradient(f, c(2, 2)), expected)
     for (i in 1:10) f(c(2, 2))
@@ -27,7 +27,7 @@ test_each("cold, warm and byte-compiled functions differentiate, and their helpe
   expect_equal(gradient(of_helper, c(2, 2)), expected)
 })
 
-test_contract("nothing is left of it: after values, errors, jumps and interrupts", {
+test_contract("adaptation leaves no trace after values, errors, jumps and interrupts", {
   here <- environment(filling)
   state <- function() list(search(), ls(here, all.names = TRUE), body(filling), environment(filling))
   before <- state()
@@ -54,14 +54,14 @@ test_contract("nothing is left of it: after values, errors, jumps and interrupts
   left()
 })
 
-test_once("time limits stop what is differentiated, by R's own error, and leave all as it was", {
+test_once("time limits interrupt a derivative with R's own error and restore all state", {
   skip_without("numpy")
   slow <- function(p) {
     s <- 0
     for (i in 1:20000) s <- s + p * i / (1 + i)
     s
   }
-  fresh <- function() `environment<-`(slow, new.env()) # of which nothing is known from earlier calls
+  fresh <- function() `environment<-`(slow, new.env()) # a function unknown from earlier calls
   calls <- list(
     gradient = function() gradient(fresh(), 1), value_and_grad = function() value_and_grad(fresh())(1),
     jacobian = function() jacobian(fresh(), 1), hessian = function() hessian(fresh(), 1),
@@ -80,7 +80,7 @@ test_once("time limits stop what is differentiated, by R's own error, and leave 
   for (name in names(calls)) {
     error <- limited(calls[[name]])
     expect_s3_class(error, "simpleError")
-    expect_identical(if (is.list(error)) error$message, said, info = name) # which R.utils::withTimeout() looks at
+    expect_identical(if (is.list(error)) error$message, said, info = name) # R.utils::withTimeout() inspects the message
     expect_equal(gradient(function(p) sum(p^3), c(1, 2)), c(3, 12))
   }
   handled <- gradient(function(p) {
@@ -90,7 +90,7 @@ test_once("time limits stop what is differentiated, by R's own error, and leave 
   expect_equal(handled, 6)
 })
 
-test_each("nested derivatives, and callbacks, fill too", {
+test_each("nested derivatives and callbacks can fill vectors", {
   expect_equal(hessian(filling, c(2, 2)), rbind(c(2 * (2 + 12), 17), c(17, 0)))
   slope <- function(p) sum(gradient(filling, p)^2)
   expect_equal(gradient(slope, c(2, 2)), as.vector(2 * hessian(filling, c(2, 2)) %*% expected))
@@ -108,7 +108,7 @@ test_each("nested derivatives, and callbacks, fill too", {
   expect_equal(gradient(checkpoint(filling), c(2, 2)), expected)
 })
 
-test_once("a helper that is defined anew is the new one", {
+test_once("a redefined helper is used", {
   skip_without()
   home <- new.env(parent = globalenv())
   evalq({
@@ -120,11 +120,11 @@ test_once("a helper that is defined anew is the new one", {
   home$helper <- function(p) p^3
   expect_equal(g(3), 27)
   expect_equal(gradient(home$f, 3), 27)
-  home$helper <- 5 # no function at all
+  home$helper <- 5 # not a function
   expect_error(g(3))
 })
 
-test_once("variables named as R's functions stay variables", {
+test_once("variables with names of R functions stay variables", {
   skip_without()
   home <- new.env(parent = globalenv())
   home$f <- function(p) sum(c(p, 1) * dt)
@@ -132,13 +132,13 @@ test_once("variables named as R's functions stay variables", {
   g <- grad_fn(home$f)
   home$dt <- 0.5
   expect_equal(g(3), 0.5)
-  home$c <- function(...) base::c(...) * 2 # the user's own `c()` is the user's
+  home$c <- function(...) base::c(...) * 2 # a user-defined `c()` is kept
   home$f <- function(p) sum(c(1, 2)) * p
   environment(home$f) <- home
   expect_equal(gradient(home$f, 3), 6)
 })
 
-test_once("state of closures, and what is assigned outside, stay where they are", {
+test_once("closure state and outer assignments keep their place", {
   skip_without()
   make <- function() {
     count <- 0
@@ -156,7 +156,7 @@ test_once("state of closures, and what is assigned outside, stay where they are"
   expect_identical(as.numeric(environment(f)$trace), c(3, 4))
 })
 
-test_once("R compiles a function also after it was differentiated", {
+test_once("R's byte compiler still compiles a function after it was differentiated", {
   skip_without()
   skip_if(compiler::enableJIT(-1) < 3)
   f <- function(p) {
@@ -170,13 +170,13 @@ test_once("R compiles a function also after it was differentiated", {
   expect_true(any(grepl("<bytecode", utils::capture.output(print(f)), fixed = TRUE)))
 })
 
-test_each("what stopifnot() says is base R's", {
+test_each("stopifnot() gives base R's messages", {
   expect_error(gradient(function(p) stopifnot(sum(p) > 5, TRUE), c(1, 2)), "sum(p) > 5 is not TRUE", fixed = TRUE)
   expect_error(gradient(function(p) stopifnot("too small" = all(p > 5)), c(1, 2)), "too small", fixed = TRUE)
   expect_error(gradient(function(p) stopifnot(p > 1), c(1, 2)), "p > 1 are not all TRUE", fixed = TRUE)
 })
 
-test_contract("comparisons are R's logicals while differentiating, with names and NA", {
+test_contract("comparisons are R logicals with names and NA while differentiating", {
   gradient(function(p) {
     expect_identical(p > 1, c(a = FALSE, b = TRUE, c = NA))
     expect_identical(!(p > 1), c(a = TRUE, b = FALSE, c = NA))
@@ -187,7 +187,7 @@ test_contract("comparisons are R's logicals while differentiating, with names an
   expect_true(op_is_tensor(op_convert_to_tensor(1) > 0))
 })
 
-test_contract("what is filled is a tensor where it is read: in scopes, in functions that Python calls, and after them", {
+test_contract("a filled vector is a tensor when read: in scopes, in functions called from Python, and afterwards", {
   filled <- function(p) {
     h <- numeric(3)
     h[1] <- p[1]
@@ -223,7 +223,7 @@ test_contract("what is filled is a tensor where it is read: in scopes, in functi
   }, x), "as many elements as are replaced", class = "gradops_error_axis")
 })
 
-test_each("functions of R's under names of the user's", {
+test_each("R functions under user-defined names", {
   density_with <- function(link, density) function(p) sum(link(p)) - density(0.3, p[1], log = TRUE)
   links <- list(plogis, normal = stats::pnorm, exp)
   for (link in links) {
@@ -232,13 +232,13 @@ test_each("functions of R's under names of the user's", {
   }
   f <- function(p) sum(links[[2]](p)) * links$normal(p[1])
   expect_equal(gradient(f, c(0.1, 0.2)), numeric_gradient(f, c(0.1, 0.2)), tolerance = 1e-6)
-  dnorm <- stats::pnorm # not what it is called
+  dnorm <- stats::pnorm # named unlike the function
   f <- function(p) sum(dnorm(p))
   expect_equal(gradient(f, c(0.1, 0.2)), stats::dnorm(c(0.1, 0.2)))
 })
 
-test_each("functions under any name are R's for tensors: arguments, lists, families, texts", {
-  home <- new.env(parent = asNamespace("stats")) # as a package's, which does not find gradops' namesakes
+test_each("R functions accept tensors under any name: arguments, lists, families, strings", {
+  home <- new.env(parent = asNamespace("stats")) # like a package's, which does not see gradops
   home$x <- c(0.3, 1.2, 2.1)
   home$y <- c(0, 1, 1)
   home$held <- list(link = stats::plogis, f = stats::pnorm, g = gradops::plogis)
@@ -278,12 +278,12 @@ test_each("functions under any name are R's for tensors: arguments, lists, famil
   }
 })
 
-test_once("compiled code that is given a tensor is named", {
+test_once("compiled C code that receives a tensor is named", {
   skip_without()
   home <- new.env(parent = asNamespace("stats"))
   cases <- list(
     rfilter = evalq(function(p) sum(.Call(C_rfilter, p, 1, 1)), home),
-    kmeans_MacQueen = evalq(function(p) .C(C_kmeans_MacQueen, p)[[1L]], home), # which would take its address
+    kmeans_MacQueen = evalq(function(p) .C(C_kmeans_MacQueen, p)[[1L]], home), # it would use the tensor's address
     loess_ifit = function(p) sum(predict(loess(dist ~ speed, cars), p + 10))
   )
   for (name in names(cases)) {
@@ -293,12 +293,12 @@ test_once("compiled code that is given a tensor is named", {
   }
 })
 
-test_once("functions of R that name themselves are adapted", {
+test_once("R functions that refer to themselves are adapted", {
   skip_without()
   expect_equal(gradient(function(p) modifyList(list(a = 1), list(a = p))$a^2, 3), 6)
 })
 
-test_each("a text that is also the name of a variable whose value is an error is a text: `T` and `F` in R CMD check", {
+test_each("a string equal to the name of a variable that raises stays a string, such as `T` and `F` in R CMD check", {
   home <- new.env()
   makeActiveBinding("F", function() stop("F used instead of FALSE"), home)
   delayedAssign("M", stop("not yet"), assign.env = home)
@@ -308,7 +308,7 @@ test_each("a text that is also the name of a variable whose value is an error is
   expect_equal(as.numeric(jit(size)(x)), 5)
 })
 
-test_each("code that is evaluated in an environment of the user's is adapted there", {
+test_each("code evaluated in a user's environment is adapted there", {
   place <- new.env()
   place$fill <- function(q) {
     out <- numeric(2)
@@ -335,7 +335,7 @@ test_each("code that is evaluated in an environment of the user's is adapted the
   for (name in names(within_it)) expect_equal(gradient(within_it[[name]], 3), 7, tolerance = 1e-6, info = name)
 })
 
-test_each("functions that call themselves, or others of their name, are adapted", {
+test_each("recursive functions and functions that call another one of the same name are adapted", {
   .hidden <- function(a, n) if (n > 2) exp(a) else .hidden(a, n + 1)
   expect_equal(gradient(function(p) .hidden(p, 0), 0.4), exp(0.4))
   one <- new.env()
@@ -347,7 +347,7 @@ test_each("functions that call themselves, or others of their name, are adapted"
   expect_equal(gradient(eval(quote(function(p) f(p, 0)), one), 0.4), exp(0.4))
 })
 
-test_each("code that a function makes and evaluates for its caller is adapted, as MASS::fitdistr() does", {
+test_each("code that a function builds and evaluates for its caller is adapted, as in MASS::fitdistr()", {
   fitted <- function(x, fn, start) {
     call <- quote(stats::optim(par = start, fn = fn, x = x, method = "BFGS"))
     call$start <- NULL

@@ -1,8 +1,9 @@
-# What R code decides by besides `if`: order, places, counts, whole numbers. Differentiated they are R's; compiled the
-# program holds for the same decision, where it may look at values, and else it is an error of `jit`. The random
-# programs compute a decision and use it: R's value and numerical derivative at other points than traced are the oracle.
+# Decisions of R code other than `if`: order, indices, counts, integers. Differentiated code decides as R does. A
+# compiled program serves calls with the same decision if values are available, and otherwise raises an error of `jit`.
+# Random programs compute a decision and use it; R's value and numerical derivative at points other than the traced one
+# are the oracle.
 
-# Integers in 1..4 that go by the values of a vector of four.
+# Functions from a vector of four to integers in 1..4 that depend on its values.
 decisions <- list(
   order = function(v) order(v), decreasing = function(v) order(v, decreasing = TRUE),
   two_keys = function(v) order(round(v), -v), reversed = function(v) rev(order(v)), rank = function(v) rank(v),
@@ -74,7 +75,8 @@ at <- list(
 )
 if (!is_long()) at <- at[1:3]
 
-# R's value, and its derivative with the decision as it is there, in both ways; how many compiled calls gave a value.
+# Checks against R's value and derivative, with the decision at the evaluation point. Returns how many compiled calls
+# gave a value.
 expect_decided <- function(decides, used, about, points = if (config_backend() == "numpy") at else at[2:3]) {
   values <- 0
   f <- function(v) used(v, decides(v))
@@ -109,7 +111,7 @@ expect_programs <- function(count) {
   values
 }
 
-test_each("order, places, counts and whole numbers decide as R's, differentiated and compiled", {
+test_each("order, indices, counts and integers decide as in R, differentiated and compiled", {
   for (name in names(decisions)) {
     values <- expect_decided(decisions[[name]], uses$of_numbers, name)
     if (backend == "numpy") expect_equal(values, length(at))
@@ -117,12 +119,12 @@ test_each("order, places, counts and whole numbers decide as R's, differentiated
   for (name in names(uses)) expect_decided(decisions$round, uses[[name]], name)
 })
 
-test_each("random programs that decide have R's answers", {
+test_each("random programs with decisions give R's results", {
   withr::local_seed(15)
   expect_programs(10)
 })
 
-test_each("many random programs that decide have R's answers", {
+test_each("many random programs with decisions give R's results", {
   skip_if(Sys.getenv("GRADOPS_LONG") == "", "random and long: GRADOPS_LONG is not set")
   seed <- as.integer(Sys.time()) %% 1e6
   message("random programs that decide on ", backend, ": seed ", seed)
@@ -130,13 +132,13 @@ test_each("many random programs that decide have R's answers", {
   expect_programs(600)
 })
 
-test_each("a program holds for what decides alone, not for the values", {
+test_each("a program depends on the decision only, not on the values that led to it", {
   skip_if(backend != "numpy", "elsewhere it is an error")
   for (f in list(
     function(v) sum(v[order(v)] * 1:4), function(v) sum(v * findInterval(v, c(0, 1))), function(v) v[which.max(v)],
     function(v) sum(v * (v %in% c(9, 8))), function(v) sum(v) * as.integer(v[1]), function(v) sum(rank(v) * v)
   )) {
-    calls <- reticulate::py_eval("[]", convert = FALSE) # which is nothing of R's that the function changes
+    calls <- reticulate::py_eval("[]", convert = FALSE) # not R state that the function changes
     counted <- function(v) {
       calls$append(1L)
       f(v)
@@ -147,7 +149,7 @@ test_each("a program holds for what decides alone, not for the values", {
   }
 })
 
-test_each("a position made of truth values, or that is an argument, is computed by the program", {
+test_each("an index computed from logicals or passed as an argument is computed by the program", {
   for (at in list(function(v) 1L + all(v > 0), function(v) 1L + (v > 1), function(v) 2L - is.na(v[1]))) {
     f <- function(v) sum(v[at(v)]^2)
     on <- objective(f, jit = TRUE)
@@ -166,7 +168,7 @@ test_each("a position made of truth values, or that is an argument, is computed 
   expect_equal(reticulate::py_len(calls), 1L)
 })
 
-test_contract("where nothing may be looked at, the error names what asks", {
+test_contract("where values are unknown, the error names the function that needs them", {
   skip_if(backend == "numpy", "there it is compiled")
   for (name in c("order", "findInterval", "as.integer", "rep", "%in%", ":")) {
     f <- list(

@@ -1,11 +1,11 @@
-test_each("R's errors about tensors that it cannot take say what to write instead", {
+test_each("errors of R functions that cannot take tensors say what to write instead", {
   expect_hint <- function(f, hint, said) {
     error <- expect_error(capture.output(suppressWarnings(gradient(f, c(1, 2)))), class = "gradops_error_type")
     expect_match(conditionMessage(error), hint, fixed = TRUE)
     expect_match(conditionMessage(error), said, fixed = TRUE)
     expect_s3_class(error$parent, "simpleError")
   }
-  base_r <- function(f) { # as a function of base R's, which is not adapted
+  base_r <- function(f) { # like a base R function, which is not adapted
     environment(f) <- asNamespace("utils")
     function(p) do.call(get("f"), list(p))
   }
@@ -27,7 +27,7 @@ test_each("R's errors about tensors that it cannot take say what to write instea
   expect_hint(function(p) methods::new("OfNumbers", x = p), "\"ANY\"", "slot")
 })
 
-test_each("a loop fills a tensor, or a list that is joined", {
+test_each("a loop can fill a tensor, or a list that is joined", {
   x <- c(0.3, -1.2, 0.8)
   filled <- function(start) {
     function(p) {
@@ -48,7 +48,7 @@ test_each("a loop fills a tensor, or a list that is joined", {
   expect_equal(gradient(listed, c(1, 2)), expected)
 })
 
-test_each("functions of R's that take a tensor for nothing are R's, or an error with a hint", {
+test_each("R functions that would ignore a tensor give R's result, or an error with a hint", {
   p <- c(1.2, 0.5)
   for (f in list(
     function(p) max(p[1], NaN * p[2], na.rm = TRUE), function(p) min(NaN * p[2], p[1], 3, na.rm = TRUE),
@@ -61,9 +61,9 @@ test_each("functions of R's that take a tensor for nothing are R's, or an error 
   expect_error(gradient(function(p) sum(utils::stack(list(a = p))$values), p), class = "gradops_error_type")
 })
 
-test_each("tensors may be any argument of R's summaries, of log() and of operators, in code that is differentiated", {
+test_each("tensors may be any argument of R's summaries, of log() and of operators in differentiated code", {
   p <- c(1.2, 0.5)
-  log <- function(x, base) base::log(x, base) # the user's own
+  log <- function(x, base) base::log(x, base) # a user-defined log()
   own <- function(p) sum(log(p, 3))
   rm(log)
   summaries <- lapply(c("max", "min", "sum", "prod", "range"), function(name) {
@@ -78,7 +78,7 @@ test_each("tensors may be any argument of R's summaries, of log() and of operato
     function(p) log(10, base = p[1]) + log(base = p[2], x = 3) + log(p[1], p[2]) + log(p[1], 2) * log(8, 2), own,
     function(p) sum((t(p) %*% p) * p) + sum(c(1, 2, 3) / (t(p) %*% p)) + sum(p^(t(p) %*% p) - t(p) %*% p)
   ))) {
-    given <- suppressWarnings(f(p)) # R warns of an array of one number beside a vector
+    given <- suppressWarnings(f(p)) # R warns about an array of length one with a vector
     expect_equal(objective(f)$fn(p), given)
     suppressWarnings(expect_equal(gradient(f, p), numeric_gradient(f, p), tolerance = 1e-6))
     suppressWarnings(expect_equal(objective(f, jit = TRUE)$gr(p), gradient(f, p)))
@@ -86,7 +86,7 @@ test_each("tensors may be any argument of R's summaries, of log() and of operato
   expect_equal(gradient(function(p) max(0, p[1]), -1), 0)
 })
 
-test_each("what may be left out of a call may be left out of code that is differentiated", {
+test_each("optional arguments may be omitted in differentiated code", {
   f <- function(p) sum(diag(nrow = 2) * p) + sum(diag(3, 2)) + sum(diag(p, 2)) + quantile(x = p) + log(x = p)
   expect_equal(gradient(function(p) sum(f(p)), 2), numeric_gradient(function(p) sum(f(p)), 2), tolerance = 1e-6)
 })

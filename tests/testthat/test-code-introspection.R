@@ -1,6 +1,6 @@
-# Code that asks what a value is, or for strings of it, and goes another way by the answer: differentiated as R's own,
-# compiled too, or an error of gradops'. The random programs have the whole answer in their value: each run of the long
-# profile has another seed, which it reports.
+# Code that inspects a value, or converts it to a string, and branches on the result: differentiated as in R, compiled
+# correctly, or a gradops error. The values of the random programs encode the whole answer; each long run has a new
+# seed, which it reports.
 
 squares <- function(p) sum(p^2)
 tens <- function(p) 10 * sum(p)
@@ -18,7 +18,7 @@ methods::setMethod("formal_area", "ANY", function(x, ...) 10 * sum(x), where = f
 methods::setMethod("formal_area", "numeric", function(x, ...) sum(x^2), where = formal)
 formal_area <- formal$formal_area
 
-by_answer <- function(asks) { # a function that goes by a question
+by_answer <- function(asks) { # returns a function that branches on a question
   force(asks)
   function(p) if (asks(p)) squares(p) else tens(p)
 }
@@ -97,8 +97,8 @@ heard <- list(
   own = function(p) tryCatch(if (p[1] > 0) squares(p) else stop("no"), error = function(e) tens(p))
 )
 
-# R's value, of a function that is differentiated; compiled R's value or an error of `jit`. How many compiled calls
-# gave a value.
+# Checks R's value of a differentiated function; a compiled one gives R's value or an error of `jit`. Returns how many
+# compiled calls gave a value.
 expect_ways <- function(functions, ...) {
   compiled_values <- 0
   for (name in names(functions)) {
@@ -117,27 +117,27 @@ expect_ways <- function(functions, ...) {
   compiled_values
 }
 
-test_contract("questions about what a value is are answered as for R's vector", {
+test_contract("questions about a value are answered as for an R vector", {
   expect_equal(gradient(asking$dim, c(1.2, 0.5)), c(2.4, 1))
   for (f in asking[c("typeof", "s3", "s4")]) expect_equal(gradient(f, c(1.2, 0.5)), c(2.4, 1))
   values <- expect_ways(asking, c(1.2, 0.5), c(-2, 0.5), c(1.2, 3))
   expect_gte(values, if (backend == "numpy") 3 * length(asking) else 45)
 })
 
-test_each("strings of a value are R's, and compiled a guard or an error", {
+test_each("strings of a value match R's; in compiled code they are guards or errors", {
   expect_equal(gradient(strings$character, c(1.2, 0.5)), c(2.4, 1))
   values <- expect_ways(strings, c(1.2, 0.5), c(-2, 0.5), c(1.2, 3), c(1.2, 0.5))
   expect_equal(values, if (backend == "numpy") 4 * length(strings) else 0)
 })
 
-test_each("handlers of warnings and errors decide as in R", {
+test_each("warning and error handlers decide as in R", {
   expect_equal(gradient(heard$log, c(-2, 0.5)), c(0, 1))
   expect_equal(gradient(heard$log, c(2, 0.5)), c(0.5, 1))
   values <- expect_ways(heard, c(2, 0.5), c(-2, 0.5), c(1, 0.5), c(3, 0.5))
   if (backend == "numpy") expect_gte(values, 22)
 })
 
-test_contract("an error that a function cannot be compiled is not its own handlers'", {
+test_contract("handlers in a function do not catch the error that it cannot be compiled", {
   f <- function(p) tryCatch(as.numeric(as.character(p[1])), error = function(e) 5) + p[2]
   skip_if(backend == "numpy", "there it is compiled")
   expect_error(jit(f)(c(1, 2)), "as.character", class = "gradops_error_jit")
@@ -145,7 +145,7 @@ test_contract("an error that a function cannot be compiled is not its own handle
   expect_error(jit(sized)(c(1, 2)), class = "gradops_error_jit")
 })
 
-test_contract("outside of functions that are differentiated tensors stay what they are", {
+test_contract("outside differentiated functions tensors answer as tensors", {
   x <- op_convert_to_tensor(c(1.2, 0.5))
   expect_true(inherits(x, "gradops_tensor") && is.environment(x) && is.object(x))
   expect_equal(dim(x), 2)
@@ -259,7 +259,7 @@ questions <- list(
   }
 )
 
-# A number for each answer.
+# Returns a number that identifies the answer.
 weight <- function(answer) sum(utf8ToInt(paste(deparse(answer), collapse = "")) * c(1, 3, 7)) %% 101
 
 weighted <- function(asks, of) {
@@ -270,7 +270,7 @@ weighted <- function(asks, of) {
 
 points <- list(c(1.2, 0.5), c(-2, 0.5), c(1.2, 3), c(0.5, 1.2), c(1.2, 0.5), c(1, 1))
 
-# How many calls gave a value. R's own value and derivative are known, as the answer is a constant.
+# Returns how many calls gave a value. The answer is constant, so R's value and derivative are known.
 expect_answers <- function(count) {
   answered <- 0
   for (i in seq_len(count)) {
@@ -297,12 +297,12 @@ expect_answers <- function(count) {
   answered
 }
 
-test_each("random programs that ask have R's answers", {
+test_each("random programs with questions give R's results", {
   withr::local_seed(33)
   expect_gt(expect_answers(60), 100)
 })
 
-test_each("many random programs that ask have R's answers", {
+test_each("many random programs with questions give R's results", {
   skip_if(Sys.getenv("GRADOPS_LONG") == "", "random and long: GRADOPS_LONG is not set")
   seed <- as.integer(Sys.time()) %% 1e6
   message("random programs that ask on ", backend, ": seed ", seed)
@@ -356,7 +356,7 @@ about_shape <- function(a) {
   )
 }
 
-test_each("arrays of one dimension are told from vectors, as R does, and what is computed of them too", {
+test_each("one-dimensional arrays and vectors are distinguished as in R, also in results", {
   at <- c(1.5, 2.5, 0.5, 3.5)
   for (made in names(one_dimensional)) {
     for (used in if (made == "matrix") setdiff(names(from_arrays), "grown") else names(from_arrays)) {

@@ -1,5 +1,5 @@
-# R's NA, where a tensor has no place for it. As a truth it counted as TRUE: what is not 0 is true, and NaN is not 0.
-# As a whole number it was the lowest one, on JAX 0.
+# R's NA in places where a tensor cannot hold it. NaN is nonzero and would count as TRUE; as an integer NA would be the
+# lowest one, or 0 on JAX.
 
 test_each("NA is neither true nor false", {
   x <- op_array(c(1, 2, 3))
@@ -24,13 +24,13 @@ test_each("NA is neither true nor false", {
   expect_equal(as.vector(op_where(c(TRUE, FALSE, NA) %in% TRUE, x, 0)), c(1, 0, 0))
   expect_identical(as.vector(any(x > 5, NA, na.rm = TRUE)), FALSE)
   expect_identical(as.vector(op_any(c(FALSE, TRUE))), TRUE)
-  # a comparison in a differentiated function is R's, with NA
+  # a comparison in a differentiated function gives R's logical, with NA
   condition <- function(x) sum(op_where(x > 0, x, 5))
   expect_error(gradient(condition, c(1, NaN)), "must not have NA", class = "gradops_error_argument")
   expect_equal(gradient(condition, c(1, -1)), c(1, 0))
 })
 
-test_each("NA is no whole number and no truth in an array", {
+test_each("NA cannot be an integer or a logical in an array", {
   like <- op_cast(op_array(c(1, 2)), "int32")
   for (dtype in c("int8", "int32", "uint8", "bool")) {
     calls <- list(
@@ -53,7 +53,7 @@ test_each("NA is no whole number and no truth in an array", {
   expect_equal(as.vector(op_zeros_like(c(1, NA), "int32")), c(0, 0))
 })
 
-test_each("R's vectors are not wrapped round, as its numbers are not", {
+test_each("R vectors do not wrap around, and neither do R numbers", {
   like <- op_cast(op_array(c(1, 2)), "int8")
   for (x in list(c(100, 200), c(100L, 200L), matrix(c(1, -129), 1), c(1, Inf), c(0, 1e20))) {
     expect_error(op_array(x, "int8"), "must be from -128 to 127, as it becomes int8", class = "gradops_error_argument")
@@ -70,7 +70,7 @@ test_each("R's vectors are not wrapped round, as its numbers are not", {
   expect_equal(as.vector(op_cast(c(100, 1.9), "int8")), c(100, 1))
 })
 
-test_each("where a test is NA the choice is missing, and what nothing reads of it has no slope", {
+test_each("if a test is NA the choice is missing, and has no gradient unless it is used", {
   y <- c(-1, 2, 3)
   chosen <- function(m) ifelse(c(TRUE, NA, FALSE), m * y, m^2)
   f <- function(m) {
@@ -81,8 +81,8 @@ test_each("where a test is NA the choice is missing, and what nothing reads of i
   expect_true(is.nan(gradient(function(m) sum(chosen(m)), 1.2)))
 })
 
-# By differences in base R: elements at which a slope is NaN or infinite are left out, in a helper too.
-test_contract("elements that are left out have no slope", {
+# Compared with differences in base R: elements left out may have NaN or infinite slopes, in a helper as well.
+test_contract("excluded elements have no gradient", {
   y <- c(0, 2, 3)
   ratio <- function(m) ((y - 1) / m)^m
   chosen <- function(m) ifelse(y > 1, ratio(m), 0)
@@ -93,7 +93,7 @@ test_contract("elements that are left out have no slope", {
     dropped = function(m) sum(ratio(m)[-1]^2),
     bessel = function(m) sum(besselK(y * m, 1)[y > 0]),
     helper = function(m) sum(chosen(m)),
-    support = function(m) { # of NaN that R makes of its data, too
+    support = function(m) { # includes NaN that R computes from its data
       density <- exp(m * log((y - 1) / m) - y / m - log(y - 1))
       sum(ifelse(y > 1, density, 0), density[y > 1])
     },
@@ -111,7 +111,7 @@ test_contract("elements that are left out have no slope", {
   }
 })
 
-test_once("a loop's number chooses one element, a name that may be several leaves some out", {
+test_once("a loop index selects one element, a name that may hold several can exclude some", {
   expect_false(leaves_out(function(p) for (i in seq_along(p)) if (i > 1) p[i, ]))
   expect_true(leaves_out(function(p, i) for (i in 1:2) if (i > 1) p[i]))
   expect_true(leaves_out(function(p) for (i in list(1:2, 3)) if (p[1] > 1) p[i]))
@@ -121,7 +121,7 @@ test_once("a loop's number chooses one element, a name that may be several leave
   }))
 })
 
-test_once("what truths of the parameters leave out has no gradient, compiled too, where its slope is infinite", {
+test_once("elements excluded by conditions on parameters have no gradient, even if their slope is infinite", {
   x <- c(0, 1, 3)
   from <- function(p) (p[2] + 1) * log(x - p[1])
   chosen <- function(p) sum(ifelse(x > p[1], from(p), 0))
@@ -139,7 +139,7 @@ test_once("what truths of the parameters leave out has no gradient, compiled too
   p <- c(1.07, 0.64)
   expected <- c(-1.64 / 1.93, log(1.93))
   fs <- list(chosen, replaced, in_rows)
-  if (config_backend() == "numpy") fs <- c(fs, read) # compiled elsewhere an error, as of an unknown number of elements
+  if (config_backend() == "numpy") fs <- c(fs, read) # elsewhere an error: unknown number of elements
   for (f in fs) {
     expect_equal(gradient(f, p), expected)
     compiled <- objective(f, jit = TRUE)
@@ -150,7 +150,7 @@ test_once("what truths of the parameters leave out has no gradient, compiled too
   expect_equal(objective(all_left_out, jit = TRUE)$gr(p), c(1, 0))
 })
 
-test_each("what a truth leaves out has no gradient where it is one number, too", {
+test_each("a scalar excluded by a condition has no gradient", {
   functions <- list(
     function(x) ifelse(x > 0, log(x), 0), function(x) ifelse(x == 0, 0, exp(-1 / x)),
     function(x) ifelse(x > 0, sqrt(x), 2), function(x) exp(ifelse(x == 0, -1, log(x)))

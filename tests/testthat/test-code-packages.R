@@ -1,4 +1,4 @@
-# Functions of other packages in code that is differentiated, against their own values on numbers.
+# Functions of other packages in differentiated code, compared with their own values on numbers.
 
 at <- c(1.5, 0.7)
 
@@ -10,7 +10,7 @@ expect_derivatives <- function(functions) {
   }
 }
 
-test_each("parts in the form of a skeleton, and functions of combinations", {
+test_each("relist() and combinations", {
   skeleton <- list(m = matrix(c(1, 2), 1, dimnames = list("u", c("k", "j"))), inner = list(b = 1, c = c(x = 1, y = 2)))
   expect_derivatives(list(
     relist = function(p) {
@@ -32,7 +32,7 @@ test_each("parts in the form of a skeleton, and functions of combinations", {
   }, 1), 1)
 })
 
-test_each("purrr's functions take tensors and give them", {
+test_each("purrr functions accept and return tensors", {
   skip_if_not_installed("purrr")
   expect_derivatives(list(
     map_dbl = function(p) sum(purrr::map_dbl(p, function(v) v^2) * purrr::map_dbl(c(a = 1, b = 2), ~ p[1] * .x)[["b"]]),
@@ -75,7 +75,7 @@ test_each("columns of a tibble", {
   ))
 })
 
-test_each("Kronecker products of a matrix of Matrix and a tensor, either way", {
+test_each("Kronecker products of a Matrix object and a tensor, in either order", {
   skip_if_not_installed("Matrix")
   sparse <- Matrix::sparseMatrix(c(1, 2, 2), c(1, 1, 2), x = c(1, 3, 4))
   dense <- Matrix::Matrix(c(1, 2, 3, 4), 2)
@@ -90,7 +90,7 @@ test_each("Kronecker products of a matrix of Matrix and a tensor, either way", {
   expect_equal(gradient(sums, at, m = sparse), gradient(sums, at, m = as.matrix(sparse)))
 })
 
-test_once("a memoised function is that of the numbers and tensors that it is given", {
+test_once("a memoised function distinguishes numbers and tensors", {
   skip_if_not_installed("memoise")
   skip_without("numpy")
   calls <- counting(function(a) a^2)
@@ -108,7 +108,7 @@ test_once("a memoised function is that of the numbers and tensors that it is giv
   expect_equal(calls$calls(), before)
 })
 
-test_once("what mvtnorm integrates by random points is an error that names it", {
+test_once("mvtnorm's integration by random points raises an error that names it", {
   skip_if_not_installed("mvtnorm")
   skip_without("numpy")
   expect_error(
@@ -118,7 +118,7 @@ test_once("what mvtnorm integrates by random points is an error that names it", 
   expect_error(gradient(function(p) c(mvtnorm::pmvt(upper = c(1, 2), df = 3, delta = p)), at), "`delta`.*`pmvt\\(\\)`")
   half <- function(p) c(mvtnorm::pmvnorm(upper = c(0, Inf))) * p
   expect_equal(gradient(half, 1), 0.5)
-  integrated <- function(p) { # as the error says
+  integrated <- function(p) { # as the error recommends
     r <- 0.3
     integrate(function(z) dnorm(z) * pnorm((p[2] - r * z) / sqrt(1 - r^2)), -Inf, p[1])$value
   }

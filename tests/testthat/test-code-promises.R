@@ -1,4 +1,4 @@
-# R evaluates arguments where they are first used: in a scope or in a gradient function they would become constants.
+# R evaluates an argument at its first use. Inside a scope or gradient function it would become a constant.
 
 lazily <- list(
   with_no_grad = function(y) {
@@ -47,15 +47,15 @@ lazily <- list(
   }
 )
 
-test_contract("an argument that is first used in a scope keeps its gradient", {
-  absent <- c(jax = "with_inference_mode", tensorflow = "with_gradient_checkpoint") # which have no meaning there
+test_contract("an argument first used in a scope keeps its gradient", {
+  absent <- c(jax = "with_inference_mode", tensorflow = "with_gradient_checkpoint") # not available there
   for (name in setdiff(names(lazily), absent[backend])) {
     f <- lazily[[name]]
     expect_equal(gradient(function(p) f(p[1]), c(3, 1)), c(6, 0), label = name)
   }
 })
 
-test_each("what a scope was given as code is evaluated in it", {
+test_each("code passed to a scope is evaluated in the scope", {
   wrapped <- function(code) {
     before <- 1
     with_stop_gradient(code) * before
@@ -81,7 +81,7 @@ rules <- list(
   hessian = function(y) sum(hessian(op_custom_gradient(function(x) list(2 * x, function(u) u * cos(y) * x)), 4))
 )
 
-test_each("a derivative by a rule that reads an argument of the function around it has a derivative itself", {
+test_each("a derivative by a rule that reads an outer argument is itself differentiable", {
   for (name in setdiff(names(rules), if (backend == "jax") "hessian")) {
     rule <- rules[[name]]
     expect_equal(gradient(function(p) sum(rule(p[1])), c(3, 1)), c(-sin(3), 0), tolerance = 1e-12, label = name)
@@ -89,7 +89,7 @@ test_each("a derivative by a rule that reads an argument of the function around 
   }
 })
 
-test_once("the same by a function of one's own and by a hook, on the tape", {
+test_once("autodiff_function() and a hook that read an outer argument, on the tape", {
   skip_without()
   local_backend("numpy")
   of_function <- function(y) {
@@ -108,7 +108,7 @@ test_once("the same by a function of one's own and by a hook, on the tape", {
   }
 })
 
-test_once("the same compiled", {
+test_once("a rule that reads an outer argument, compiled", {
   skip_without()
   local_backend("numpy")
   model <- objective(function(p) rules$list(p[1]), jit = TRUE)
@@ -128,7 +128,7 @@ test_each("a rule may write to its upstream gradient", {
   expect_equal(gradient(function(z) sum((clip(z) + z) * c(0.1, 0.2, 3)), c(1, 1, 1)), c(0.1, 0.2, 6))
 })
 
-test_each("a flat list of gradients goes by the order of a list with names", {
+test_each("a flat list of gradients follows the order of a named list", {
   f <- op_custom_gradient(function(p, z) tuple(sum(p$b * p$a * z), function(u) list(u * 10, u * 20, u * 30)))
   found <- gradient(function(p) f(list(b = p[1], a = p[2]), p[3]), c(1, 2, 3))
   expect_equal(found, c(10, 20, 30))

@@ -1,4 +1,4 @@
-# Scripts for RTMB as they stand.
+# Unchanged RTMB scripts.
 
 test_each("multivariate normal densities by covariance and by precision", {
   x <- matrix(c(0.3, -1, 0.8, 0.2, 0.5, -0.4), 3)
@@ -34,7 +34,7 @@ test_each("multivariate normal densities by covariance and by precision", {
   expect_equal(gradient(sparse, c(1, 0.5, 2)), gradient(function(p) sparse(p, as.matrix(chain)), c(1, 0.5, 2)))
 })
 
-test_each("a mean and a scale are for all, for each element, or as the observations", {
+test_each("mean and scale may be scalars, per element, or shaped like the observations", {
   closed <- function(z, S) -sum(z * solve(S, z)) / 2 - as.numeric(determinant(S)$modulus) / 2 - length(z) * log(2 * pi) / 2
   S <- matrix(c(2, 0.5, 0.3, 0.5, 1, -0.2, 0.3, -0.2, 1.5), 3)
   x <- matrix(c(0.3, -1, 0.8, 0.2, 0.5, -0.4), 2)
@@ -50,7 +50,7 @@ test_each("a mean and a scale are for all, for each element, or as the observati
       expect_equal(as.vector(as.array(taken)), expected)
     }
   }
-  products <- function(p) { # of a matrix that is diagonal, by R's rules
+  products <- function(p) { # products with a diagonal matrix follow R's rules
     d <- exp(p)
     R <- diag(2) * 0.7 + p[1] * 0.3
     C <- diag(d) %*% R %*% diag(d)
@@ -64,8 +64,8 @@ test_each("a mean and a scale are for all, for each element, or as the observati
   expect_error(gradops:::dmvnorm_rtmb(1:3, 1:2, S), "`mu` must have 3", class = "gradops_error_shape")
 })
 
-# Compiled, the factor of a covariance that several densities have is one tensor.
-test_each("densities with one covariance, compiled, in scopes and of gradients taken within", {
+# In compiled code, the factor of a covariance shared by several densities is one tensor.
+test_each("densities with a shared covariance: compiled, in scopes, with inner gradients", {
   dmvnorm <- gradops:::dmvnorm_rtmb
   x <- matrix(c(0.3, -1, 0.8, 0.2, 0.5, -0.4), 3)
   covariance <- function(p) matrix(c(exp(p[1]), p[2], p[2], 1), 2)
@@ -94,7 +94,7 @@ test_each("densities with one covariance, compiled, in scopes and of gradients t
       one * dmvnorm(x[2, ], 0, S, log = TRUE) * dmvnorm(x[3, ], 0, S)
     }
   )
-  if (backend %in% c("tensorflow", "jax")) functions <- functions[-3] # whose tensors do not know what they come of
+  if (backend %in% c("tensorflow", "jax")) functions <- functions[-3] # their tensors do not know their origin
   for (f in functions) {
     eager <- objective(f)
     compiled <- objective(f, jit = TRUE)
@@ -105,7 +105,7 @@ test_each("densities with one covariance, compiled, in scopes and of gradients t
   }
 })
 
-test_once("a function of RTMB's that is not there is named", {
+test_once("a missing RTMB function is named", {
   skip_without()
   f <- function(p) getAll(p)
   environment(f) <- new.env(parent = asNamespace("stats"))
@@ -113,7 +113,7 @@ test_once("a function of RTMB's that is not there is named", {
   expect_match(conditionMessage(error), "attach_rtmb()", fixed = TRUE)
 })
 
-test_once("scripts give the values and gradients that RTMB gives", {
+test_once("scripts give the values and gradients of RTMB", {
   skip_without()
   skip_if_not_installed("RTMB")
   y <- cumsum(sin(1:20))

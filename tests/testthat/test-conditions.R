@@ -1,4 +1,4 @@
-test_once("errors point at the user's call, name the argument and count from 1", {
+test_once("errors show the user's call, name the argument and count from 1", {
   skip_without()
   x <- op_ones(c(2, 3))
   condition <- expect_error(op_sum(x, axis = 3), "`axis` must be from 1 to 2", class = "gradops_error_axis")
@@ -10,7 +10,7 @@ test_once("errors point at the user's call, name the argument and count from 1",
   expect_error(op_sum(x, axis = "a"), 'got "a"', class = "gradops_error_type")
 })
 
-test_once("hints tell R users what to do in R", {
+test_once("hints tell R users what to write in R", {
   skip_without("tensorflow")
   x <- with_backend("tensorflow", op_exp(1))
   condition <- expect_error(gradient(x * 2, x), class = "gradops_error_gradient")
@@ -26,7 +26,7 @@ test_once("Python's traceback is shown on request", {
   expect_match(conditionMessage(expect_error(failing())), "Python traceback:.*Traceback.*AxisError")
 })
 
-test_contract("an error in a function of R's is caught by its own class, with its fields", {
+test_contract("an error in an R function is caught by its own class, with its fields", {
   failing <- function(x) rlang::abort("not today", class = "my_error", detail = 42)
   caught <- tryCatch(gradient(failing, 1), my_error = identity)
   expect_s3_class(caught, "gradops_error_callback")
@@ -35,7 +35,7 @@ test_contract("an error in a function of R's is caught by its own class, with it
   expect_error(gradient(\(x) stop("plain"), 1), class = "gradops_error_callback")
 })
 
-test_each("warnings, messages and conditions of R functions reach handlers beyond Python", {
+test_each("warnings, messages and conditions of R functions reach handlers outside of Python", {
   still_works <- function() expect_equal(gradient(\(x) x^3, 2), 12)
   warns <- function(x) {
     warning("careful")
@@ -59,14 +59,14 @@ test_each("warnings, messages and conditions of R functions reach handlers beyon
   still_works()
 })
 
-test_contract("a jump out of an R function that Python called is an error, and modes are restored", {
+test_contract("a jump out of an R function called by Python is an error, and modes are restored", {
   expect_error(callCC(\(leave) gradient(\(x) with_no_grad(leave(x)), 2)), "left by a jump", class = "gradops_error")
   x <- parameter(2)
   backward(x^2)
   expect_equal(as.numeric(x$grad), 4)
 })
 
-test_once("Python's warnings are R's", {
+test_once("Python warnings become R warnings", {
   skip_without()
   local_backend("numpy")
   y <- parameter(1) * 2
@@ -77,7 +77,7 @@ test_once("Python's warnings are R's", {
   expect_error(y$grad, "is not kept")
 })
 
-# In an R process of its own that interrupts itself after less than a second, as Ctrl-C would; then modes must be whole.
+# Runs code in a new R process that interrupts itself after less than a second, like Ctrl-C; modes must be intact then.
 interrupted <- function(code) {
   script <- c(
     "interrupt_soon <- function() system(sprintf('(sleep 0.7; kill -INT %d) &', Sys.getpid()))",
@@ -106,7 +106,7 @@ interrupted <- function(code) {
   trimws(in_new_process(script))
 }
 
-test_once("interrupts stop Python and R functions that it calls, and leave nothing broken", {
+test_once("interrupts stop Python and the R functions it calls, and leave a working state", {
   skip_on_cran()
   skip_on_os("windows")
   skip_without()
@@ -124,13 +124,13 @@ test_once("interrupts stop Python and R functions that it calls, and leave nothi
   expect_identical(out, rep("fine", 8))
 })
 
-test_once("interrupts wait where R's user suspends them", {
+test_once("interrupts wait while the user suspends them", {
   skip_on_cran()
   skip_on_os("windows")
   skip_without()
   skip_if(is_loaded_from_source(), "needs the installed package")
   expect_false(interrupts_suspended())
-  suspendInterrupts(expect_true(interrupts_suspended())) # R's function tells it as we expect
+  suspendInterrupts(expect_true(interrupts_suspended())) # the helper reports the state correctly
   suspendInterrupts(allowInterrupts(expect_false(interrupts_suspended())))
   out <- interrupted(c(
     "\\() {
@@ -154,7 +154,7 @@ test_once("options are read when Python starts", {
   expect_identical(out, "float32 0.001")
 })
 
-test_once("long checks show progress where they are asked to", {
+test_once("long checks show progress on request", {
   skip_on_cran()
   skip_without()
   skip_if(is_loaded_from_source(), "needs the installed package")

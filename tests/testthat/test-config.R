@@ -17,7 +17,7 @@ test_once("the default backend is set, scoped and restored", {
   expect_equal(scoped(), "numpy")
   expect_equal(config_backend(), before)
   expect_equal(config_set_backend(before), before)
-  if (!isNamespaceLoaded("keras3")) expect_equal(use_backend(before), before) # Keras's is there for good
+  if (!isNamespaceLoaded("keras3")) expect_equal(use_backend(before), before) # Keras cannot be unloaded
 })
 
 test_once("an unknown backend is an error and changes nothing", {
@@ -42,7 +42,7 @@ test_contract("floatx and epsilon", {
   expect_equal(config_set_epsilon(1e-7), 1e-5)
 })
 
-test_once("a scope gives JAX its precision back, and has it on JAX's own threads too", {
+test_once("a scope restores JAX's precision and applies on JAX's own threads", {
   skip_on_cran()
   skip_without("jax")
   skip_if(is_loaded_from_source(), "needs the installed package")

@@ -1,8 +1,8 @@
-# Plain R functions as people write them: factors, sparse matrices, series, interpolation, solvers. Each has the value
-# that base R gives, the derivative that it has numerically, and, compiled, both at a second point. As test_each(): on
+# Plain R functions as people write them: factors, sparse matrices, series, interpolation, solvers. Each gives base R's
+# value and a derivative that matches numerical differentiation, also compiled, at a second point. Like test_each(): on
 # NumPy, and with GRADOPS_LONG on every backend.
 
-# By central differences and one step of Richardson's.
+# Central differences with one Richardson step.
 extrapolated_gradient <- function(f, x, step = 1e-3) {
   h <- step * pmax(1, abs(x))
   slope <- function(i, h) (f(replace(x, i, x[i] + h)) - f(replace(x, i, x[i] - h))) / (2 * h)
@@ -43,7 +43,7 @@ expect_corpus <- function(functions) {
   }
 }
 
-# The functions are a user's: of the global environment, with their data in front, not of a copy of the namespace.
+# The functions belong to the global environment, as a user's, with their data in front; not to a copy of the namespace.
 corpus <- new.env(parent = globalenv())
 corpus_data <- c(
   "site", "plot_of", "dose", "yield", "field", "design", "response", "precision", "general", "pattern", "wave", "gaps",

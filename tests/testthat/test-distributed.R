@@ -1,4 +1,4 @@
-# The scripts of docs/distributed.md for R: on several processes or devices they end where they end on one.
+# The R scripts of docs/distributed.md give the same result on several processes or devices as on one.
 
 numbers <- function(out) {
   expect_null(attr(out, "status"), info = paste(out, collapse = "\n"))
@@ -15,7 +15,7 @@ distributed_script <- function(name) {
   normalizePath(script)
 }
 
-test_on("torch", "two processes started by torchrun train as one (DDP)", {
+test_on("torch", "two torchrun processes train like one (DDP)", {
   script <- distributed_script("ddp.R")
   one <- numbers(run_script(script))
   expect_length(one, 26)
@@ -27,7 +27,7 @@ test_on("torch", "two processes started by torchrun train as one (DDP)", {
   expect_equal(numbers(two), one, tolerance = 1e-10)
 })
 
-test_on("jax", "a mesh of eight devices trains as one (JAX)", {
+test_on("jax", "a mesh of eight devices trains like one (JAX)", {
   script <- distributed_script("jax_mesh.R")
   one <- numbers(run_script(script))
   expect_length(one, 20)

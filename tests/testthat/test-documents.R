@@ -1,4 +1,4 @@
-# The demo, vignettes and the report, run as users run them, once: where the default backend is NumPy.
+# The demo, vignettes and the report, run as users run them, once, with NumPy as the default backend.
 skip_unless_documents <- function() {
   skip_on_cran()
   skip_without()
@@ -11,7 +11,7 @@ source_folder <- function(name) {
   normalizePath(folder)
 }
 
-# The text of pages that are rendered in one R process; each attaches its packages itself. An error is one of `said`.
+# Returns the text of pages rendered in one R process; each page attaches its packages itself. `said` holds errors.
 rendered <- function(inputs, arguments = "", before = "") {
   pages <- vapply(inputs, function(input) tempfile(fileext = ".html"), "")
   render <- sprintf(
@@ -25,12 +25,12 @@ rendered <- function(inputs, arguments = "", before = "") {
   }, result$outputs, pages)
 }
 
-# A page is too long for `expect_match()`, which prepares its message in minutes.
+# `expect_match()` would take minutes to format its message for a whole page.
 expect_on_page <- function(page, pattern) {
   expect_true(grepl(pattern, paste(page, collapse = " "), perl = TRUE), label = pattern)
 }
 
-test_once("the example that tools/demo runs finds the same on every backend", {
+test_once("the example of tools/demo gives the same result on every backend", {
   skip_if(!is_long(), "long: GRADOPS_LONG is not set")
   skip_unless_documents()
   script <- file.path(source_folder("examples"), "custom_gradient.R")
@@ -41,11 +41,11 @@ test_once("the example that tools/demo runs finds the same on every backend", {
   expect_match(tail(out, 1), "The same on numpy")
 })
 
-test_once("vignettes render, with what they say", {
+test_once("vignettes render with the expected results", {
   skip_unless_documents()
   skip_if_not_installed("rmarkdown")
   skip_if_not(rmarkdown::pandoc_available("1.14"), "needs pandoc")
-  # What each page must hold: results that are known otherwise.
+  # Results that each page must show, known from elsewhere.
   expected <- c(
     gradops = "802 -400",
     "custom-gradients" = "0.1049936 0.1049936",
@@ -65,13 +65,13 @@ test_once("vignettes render, with what they say", {
   }
 })
 
-test_once("a report is drafted, and tells a right gradient from a wrong one", {
+test_once("a drafted report distinguishes correct and wrong gradients", {
   skip_unless_documents()
   skip_if_not_installed("rmarkdown")
   skip_if_not(rmarkdown::pandoc_available("1.14"), "needs pandoc")
   folder <- withr::local_tempdir()
   report <- rmarkdown::draft(file.path(folder, "report.Rmd"), "gradient_report", package = "gradops", edit = FALSE)
-  # A right gradient, and one of a function that is made before.
+  # A correct gradient, and a gradient of a function that is defined before.
   results <- rendered(
     c(report, report),
     c(

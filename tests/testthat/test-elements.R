@@ -1,4 +1,4 @@
-test_each("[[ is R's: one element, counted from 1", {
+test_each("[[ selects one element, counted from 1, as in R", {
   m <- matrix(c(3, 1, 2, 5, 4, 6), 2)
   for (make in list(op_convert_to_tensor, variable)) {
     x <- make(m)
@@ -18,7 +18,7 @@ test_each("[[ is R's: one element, counted from 1", {
   expect_equal(as.numeric(v[["grad"]]), 4)
 })
 
-test_each("na.rm = TRUE leaves out R's NAs beside tensors", {
+test_each("na.rm = TRUE removes R's NAs next to tensors", {
   x <- op_convert_to_tensor(c(3, 1, 2))
   for (name in c("sum", "prod", "max", "min", "range")) {
     f <- match.fun(name)
@@ -28,7 +28,7 @@ test_each("na.rm = TRUE leaves out R's NAs beside tensors", {
   }
 })
 
-test_contract("whole numbers beyond R's integers come back as doubles", {
+test_contract("integers beyond R's range come back as doubles", {
   x <- op_cast(2^40, "int64")
   expect_identical(as.numeric(x), 2^40)
   expect_identical(as.numeric(op_cast(c(1, 2^40), "int64")), c(1, 2^40))
@@ -36,7 +36,7 @@ test_contract("whole numbers beyond R's integers come back as doubles", {
   expect_identical(as.integer(op_cast(5, "int64")), 5L)
 })
 
-test_contract("errors speak R", {
+test_contract("errors use R's terms", {
   x <- op_convert_to_tensor(c(1, 2))
   expect_error(gradient(function(x) NULL, 1), "got NULL", class = "gradops_error_gradient")
   expect_error(gradient(function(x) "a", 1), "got character", class = "gradops_error_gradient")
@@ -51,7 +51,7 @@ test_contract("errors speak R", {
   expect_error(text(x), "must return", class = "gradops_error_type")
 })
 
-test_each("arguments given by name, in any order", {
+test_each("named arguments in any order", {
   x <- c(1, 2, 3)
   forms <- list(
     function(x, k) list(x * k, function(upstream) list(upstream * k, NULL)),
@@ -66,8 +66,8 @@ test_each("arguments given by name, in any order", {
   }
 })
 
-# Where `d` is 0 all of these are NaN or infinite, or their slopes are. What is kept is the same without the rest.
-test_each("elements that are replaced have no derivative, whatever was there", {
+# Where `d` is 0 these values or their slopes are NaN or infinite. The kept elements are unaffected.
+test_each("replaced elements have no derivative, whatever their value was", {
   d <- as.matrix(stats::dist(c(1, 2, 4, 7)))
   w <- matrix(1:16, 4) / 10
   off <- row(d) != col(d)
@@ -75,7 +75,7 @@ test_each("elements that are replaced have no derivative, whatever was there", {
   kernels <- list(
     function(d, x) (d * x[1])^x[2] * besselK(d * x[1], x[2]), function(d, x) sqrt(x[1] * d) * log(d * x[2]),
     function(d, x) if (is.matrix(d)) matrix(1 / (x[1] * as.vector(d)), 4) else 1 / (x[1] * d),
-    function(d, x) 1 / (1 + exp(x[1] * d + 1e4 * x[2] * (d == 0))) # overflows, as TMB's socatt does
+    function(d, x) 1 / (1 + exp(x[1] * d + 1e4 * x[2] * (d == 0))) # overflows, like TMB's socatt example
   )
   compiles_fast <- backend %in% c("numpy", "torch")
   for (kernel in if (compiles_fast) kernels else kernels[2]) {
@@ -103,7 +103,7 @@ test_each("elements that are replaced have no derivative, whatever was there", {
     }
     if (compiles_fast) expect_equal(hessian(replaced[[1]], x), hessian(of_kept, x))
   }
-  # of what is read elsewhere the derivative stays what it is
+  # an element that is used elsewhere keeps that derivative
   both <- function(x) {
     k <- x * 0:3
     whole <- sum(k^2)

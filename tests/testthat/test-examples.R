@@ -1,4 +1,4 @@
-# The examples are not in the built package.
+# The built package does not contain the examples.
 
 test_on("jax", "domain-adversarial training: gradient reversal raises the accuracy on the target", {
   skip_on_cran()

@@ -1,4 +1,4 @@
-# Ops of R's own: extend_op(). The rules differ from the natural derivatives.
+# Ops defined in R: extend_op(). The declared rules differ from the natural derivatives.
 
 test_contract("a rule is the derivative, to any order", {
   odd <- extend_op(
@@ -28,7 +28,7 @@ test_each("several arguments, settings and results", {
   expect_error(scaled(1, "a"), class = "gradops_error_type")
 })
 
-test_once("a kernel is a function of R's own", {
+test_once("a kernel may be an R function", {
   local_backend("numpy")
   bessel <- extend_op(
     "bessel", function(x) NULL,
@@ -42,7 +42,7 @@ test_once("a kernel is a function of R's own", {
   expect_error(with_backend("torch", bessel(c(1, 2))), class = "gradops_error_backend")
 })
 
-test_once("what does not hold is named", {
+test_once("false declarations are named", {
   local_backend("numpy")
   odd <- extend_op("odd", function(x) x * x, derivative = list(x = function(g, y) 3 * g * y), elementwise = TRUE)
   expect_error(check_op(odd, c(0.5, 2, 1)), class = "gradops_error_gradient")
@@ -76,7 +76,7 @@ test_once("bad input is named", {
   expect_error(failing(1), class = "gradops_error_callback")
 })
 
-test_once("an op is made again in another session", {
+test_once("an op can be recreated in another session", {
   local_backend("numpy")
   again <- extend_op("again", function(x) x * 2, derivative = list(x = function(g) 7 * g))
   file <- withr::local_tempfile()

@@ -67,7 +67,7 @@ test_contract("a custom gradient may return R numerics", {
   expect_equal(gradient(m, matrix(0, 2, 3)), matrix(1:6 + 0, 2))
 })
 
-test_each("several outputs: each has its upstream gradient", {
+test_each("each of several outputs has its own upstream gradient", {
   separate <- op_custom_gradient(\(x) list(list(2 * x, 3 * x), \(first, second) 100 * first + second))
   together <- op_custom_gradient(\(x) list(list(2 * x, 3 * x), \(..., upstream = NULL) 100 * upstream[[1]] + ..2))
   for (f in list(separate, together)) {
@@ -85,7 +85,7 @@ test_contract("stop, scale and reverse", {
   expect_equal(by_row, 2 * x + rowSums(abs(2 * x)))
 })
 
-test_each("bad gradient functions are named errors", {
+test_each("errors of bad gradient functions are named", {
   derivative <- function(f, x = 1) gradient(op_custom_gradient(f), x)
   expect_error(derivative(\(x) x), "gradient function", class = "gradops_error_gradient")
   expect_error(derivative(\(x) list(x, \(upstream) list(1, 2, 3))), "3", class = "gradops_error_gradient")
@@ -95,7 +95,7 @@ test_each("bad gradient functions are named errors", {
   expect_error(op_custom_gradient(3), "must be a function", class = "gradops_error_type")
 })
 
-test_each("a gradient function's own defaults stay, also beside the inputs", {
+test_each("default arguments of a gradient function are kept, also if named like inputs", {
   forms <- list(
     \(x) list(x^2, \(upstream, k = 7) upstream * k),
     \(x) list(x^2, \(upstream, x = 7) upstream * x),
@@ -112,7 +112,7 @@ test_each("a gradient function's own defaults stay, also beside the inputs", {
   expect_equal(gradient(\(x) both(x, 5), 2), 35)
 })
 
-test_each("a gradient function that returns nothing is an error, and NULL in a list no gradient", {
+test_each("a gradient function that returns nothing is an error; NULL in a list is no gradient", {
   for (forgotten in list(\(upstream) invisible(NULL), \(upstream) if (FALSE) upstream)) {
     f <- op_custom_gradient(\(x) list(x^2, forgotten))
     error <- expect_error(gradient(\(x) sum(f(x)), c(1, 2)), "returned nothing", class = "gradops_error_gradient")
@@ -122,7 +122,7 @@ test_each("a gradient function that returns nothing is an error, and NULL in a l
   expect_equal(gradient(\(x) sum(f(x) + 3 * x), c(1, 2)), c(3, 3))
 })
 
-test_each("a named list of the structure of the argument is its gradient", {
+test_each("a named list with the argument's structure is its gradient", {
   f <- op_custom_gradient(\(p) list(p$x * p$b, \(upstream) list(x = 7 * upstream, b = upstream)))
   expect_equal(gradient(\(p) f(p), list(x = 2, b = 3)), list(x = 7, b = 1))
   beside <- op_custom_gradient(\(p, y) list(p$x * p$b * y, \(upstream) list(x = 7 * upstream, b = upstream)))
@@ -180,7 +180,7 @@ test_contract("checkpoints by policies", {
   expect_error(checkpoint_name(1, 2), "`name` must be", class = "gradops_error_type")
 })
 
-test_each("a gradient function gets the defaults of R, whether it repeats them or not", {
+test_each("a gradient function sees the defaults of the R function, repeated or not", {
   ten <- function(x, k, upstream) upstream * k * 10
   forms <- list(
     op_custom_gradient(function(x, k = 2) x * k, function(x, k = 2, upstream) upstream * k * 10),
@@ -199,18 +199,18 @@ test_each("a gradient function gets the defaults of R, whether it repeats them o
   expect_equal(gradient(of_size, c(1, 2)), c(0.5, 0.5))
 })
 
-# What a checkpointed function draws in R, and R's next number after the gradient.
+# Returns what a checkpointed function draws in R, and R's next random number after the gradient.
 drawn <- function(wrap, f) {
   set.seed(3)
   slope <- gradient(function(x) sum(wrap(f)(x)), c(1, 2))
   list(slope = slope, later = stats::rnorm(2))
 }
 
-test_contract("R's random numbers are the same when a checkpointed function runs again, and go on as if it ran once", {
+test_contract("a rerun checkpoint replays R's random numbers, and the stream continues as after one run", {
   f <- function(x) exp(x * stats::rnorm(2)) * stats::runif(2)
   plain <- drawn(identity, f)
   expect_equal(drawn(checkpoint, f), plain)
-  if (backend != "tensorflow") { # whose tape takes no scope
+  if (backend != "tensorflow") { # its tape does not support the scope
     expect_equal(drawn(function(f) function(x) with_gradient_checkpoint(f(x)), f), plain)
   }
   twice <- function(x) checkpoint(f)(f(checkpoint(f)(x)))
@@ -228,7 +228,7 @@ test_contract("R's random numbers are the same when a checkpointed function runs
   expect_equal(backward_later(function(f) function(x) with_gradient_checkpoint(f(x))), plain)
 })
 
-test_each("a checkpointed function may be the first to draw in R", {
+test_each("a checkpointed function may be the first to use R's generator", {
   seed <- get0(".Random.seed", globalenv(), inherits = FALSE)
   withr::defer(if (!is.null(seed)) assign(".Random.seed", seed, globalenv()))
   if (!is.null(seed)) rm(".Random.seed", envir = globalenv())
@@ -239,7 +239,7 @@ test_each("a checkpointed function may be the first to draw in R", {
   expect_equal(as.numeric(x$grad), first * log(first) / c(1, 2))
 })
 
-test_contract("the generators of the Python libraries are restored under R too", {
+test_contract("generators of the Python libraries are restored under R as well", {
   random <- switch(backend,
     torch = {
       torch <- reticulate::import("torch", convert = FALSE)
@@ -272,7 +272,7 @@ test_contract("the generators of the Python libraries are restored under R too",
   expect_equal(natively$gradient, as.numeric(natively$aux[[2]] * natively$aux[[1]]))
 })
 
-test_contract("set_requires_gradient() marks what can be marked", {
+test_contract("set_requires_gradient() marks supported tensors", {
   x <- variable(c(1, 2))
   set_requires_gradient(x)
   backward(sum(x^2))
@@ -280,7 +280,7 @@ test_contract("set_requires_gradient() marks what can be marked", {
   expect_error(set_requires_gradient(c(1, 2)), "variable", class = "gradops_error")
 })
 
-test_each("R's argument names and defaults are kept", {
+test_each("R's argument names and defaults are preserved", {
   f <- op_custom_gradient(function(x.one, scale = 2, .y = NULL) {
     list(x.one * scale, function(upstream) list(x.one = upstream * 10))
   })

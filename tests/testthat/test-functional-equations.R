@@ -1,10 +1,10 @@
-# deSolve's ode() with derivatives: closed forms, and deSolve's numbers.
+# deSolve's ode() with derivatives, against closed forms and deSolve's results.
 
 decay <- function(t, y, p) {
   with(as.list(c(y, p)), list(c(-k * A, k * A - m * B), total = A + B, t))
 }
 
-# The solution from (1, 0), by columns A and B.
+# Returns the solution from (1, 0), in columns A and B.
 decayed <- function(p, t) {
   cbind(exp(-p[[1]] * t), p[[1]] / (p[[2]] - p[[1]]) * (exp(-p[[1]] * t) - exp(-p[[2]] * t)))
 }
@@ -13,7 +13,7 @@ rates <- c(k = 0.7, m = 0.2)
 start <- c(A = 1, B = 0)
 days <- c(0, 0.5, 2)
 
-test_each("ode() has the closed form's values and derivatives by every method", {
+test_each("ode() matches values and derivatives of the closed form for every method", {
   at <- unname(decayed(rates, days))
   want <- cbind(days, at, rowSums(at), days, deparse.level = 0)
   for (method in c("lsoda", "bdf", "radau", "ode45", "ode23")) {
@@ -33,7 +33,7 @@ test_each("ode() has the closed form's values and derivatives by every method", 
   expect_equal(gradient(at_end, days), 0.7 * exp(-1.4) * c(1, 0, -1), tolerance = 1e-4)
 })
 
-test_each("one step from each time to the next is compiled, to all orders", {
+test_each("one step from each time to the next is compiled, to every order", {
   times <- seq(0, 2, 0.25)
   growth <- function(z, is_rk4) if (is_rk4) 1 + z + z^2 / 2 + z^3 / 6 + z^4 / 24 else 1 + z
   for (method in c("rk4", "euler")) {
@@ -48,7 +48,7 @@ test_each("one step from each time to the next is compiled, to all orders", {
   }
 })
 
-test_once("ode() says what it does not take", {
+test_once("unsupported arguments of ode() are refused", {
   skip_without("numpy")
   local_backend("numpy")
   fall <- function(t, y, p) list(-y)
@@ -70,7 +70,7 @@ test_once("ode() says what it does not take", {
   expect_equal(by_two[2, ], c(time = 1, `1` = 3, `2` = 6))
 })
 
-test_once("ode() has deSolve's numbers and names", {
+test_once("ode() returns deSolve's values and names", {
   skip_without("numpy")
   skip_if_not_installed("deSolve")
   local_backend("numpy")

@@ -1,4 +1,4 @@
-# Functions of R users, called as numDeriv's documentation calls them, against numDeriv's own answers.
+# Functions of R users, called as in numDeriv's documentation, against numDeriv's results.
 
 set.seed(1)
 A <- crossprod(matrix(rnorm(16), 4)) + diag(4)
@@ -72,7 +72,7 @@ several <- list(
 
 call_with <- function(derivative, case) do.call(derivative, unname(case[1:2]) |> c(case[-(1:2)]))
 
-test_each("grad() and hessian() of scalar functions are numDeriv's", {
+test_each("grad() and hessian() of scalar functions match numDeriv", {
   skip_if_not_installed("numDeriv")
   for (name in names(scalar)) {
     case <- scalar[[name]]
@@ -87,7 +87,7 @@ test_each("grad() and hessian() of scalar functions are numDeriv's", {
   }
 })
 
-test_each("grad() of vectorised functions is numDeriv's", {
+test_each("grad() of vectorised functions matches numDeriv", {
   skip_if_not_installed("numDeriv")
   for (name in names(vectorised)) {
     case <- vectorised[[name]]
@@ -97,7 +97,7 @@ test_each("grad() of vectorised functions is numDeriv's", {
   }
 })
 
-test_each("jacobian() is numDeriv's", {
+test_each("jacobian() matches numDeriv", {
   skip_if_not_installed("numDeriv")
   for (name in names(several)) {
     case <- several[[name]]
@@ -105,7 +105,7 @@ test_each("jacobian() is numDeriv's", {
   }
 })
 
-test_each("numDeriv's arguments are taken", {
+test_each("numDeriv's arguments are accepted", {
   f <- \(x) sum(x^3)
   expect_equal(grad(func = f, x = c(1, 2), method = "simple"), c(3, 12))
   expect_equal(grad(f = f, x = c(1, 2)), c(3, 12))
@@ -142,13 +142,13 @@ test_each("results have R's shapes and names", {
   expect_error(grad(\(x) x["c"], c(a = 1, b = 2)), "no element named", class = "gradops_error")
 })
 
-test_each("derivatives in functions that are differentiated", {
+test_each("derivatives inside differentiated functions", {
   expect_equal(grad(\(a) grad(\(b) a * b^2, 3), 2), 6)
   expect_equal(grad(\(a) sum(jacobian(\(b) a * b^2, c(1, 2))), 2), 6)
   expect_equal(grad(\(a) sum(a * hessian(\(b) sum(a * b^3), c(1, 2))), 2), 2 * 2 * 18)
   skip_if(backend %in% c("tensorflow", "jax"), "variables are not differentiated by the library's own transforms")
   slope <- parameter(2)
-  expect_identical(gradient(\(b) slope * b^2, 3), 12) # of R's number R's number
+  expect_identical(gradient(\(b) slope * b^2, 3), 12) # an R number gives an R number
   inner <- gradient(\(b) slope * b^2, op_convert_to_tensor(3))
   expect_equal(as.numeric(gradient(inner, slope)), 6)
 })

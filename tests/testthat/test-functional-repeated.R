@@ -1,6 +1,6 @@
-# Derivatives that are asked for again come from a program, where `f` does nothing but compute.
+# Repeated derivatives use a compiled program if `f` has no side effects.
 
-.packageName <- "tests" # so that functions here are a user's: see test_each()
+.packageName <- "tests" # makes functions here a user's: see test_each()
 
 repeated <- function(f) getFromNamespace("repeated", "gradops")(f)
 
@@ -10,7 +10,7 @@ called_twice <- function(f, x) {
   again(list(x))
 }
 
-test_once("the second call has a program, the first only of a loop, what has effects has none", {
+test_once("the second call uses a program, the first only for a loop; functions with side effects never do", {
   local_backend("numpy")
   power <- 3
   cases <- list(
@@ -41,7 +41,7 @@ test_once("the second call has a program, the first only of a loop, what has eff
   expect_null(called_twice(sin, 1))
 })
 
-test_once("what a function does besides its value it does at each call", {
+test_once("side effects of a function happen at every call", {
   local_backend("numpy")
   noted <- new.env()
   noted$count <- 0
@@ -124,7 +124,7 @@ test_once("what a function does besides its value it does at each call", {
   expect_false(identical(drawn(c(1, 2)), drawn(c(1, 2))))
 })
 
-test_once("what a function finds outside may change, also what it does", {
+test_once("changes of variables and helpers used by a function are detected", {
   local_backend("numpy")
   weight <- 2
   helper <- function(x) weight * x
@@ -140,7 +140,7 @@ test_once("what a function finds outside may change, also what it does", {
   for (i in 1:3) expect_output(expect_equal(derivative(c(1, 2)), c(2, 4)), "heard")
 })
 
-test_once("gradient(f, x) knows a function again", {
+test_once("gradient(f, x) recognises a function", {
   local_backend("numpy")
   f <- function(x) sum(x^3)
   for (i in 1:4) expect_equal(gradient(f, c(i, 2)), 3 * c(i, 2)^2)
@@ -153,7 +153,7 @@ test_once("gradient(f, x) knows a function again", {
   for (i in 1:3) expect_error(gradient(function(x) if (x > 0) stop("mine") else x, 1), "mine")
 })
 
-test_each("all forms know a function again: more arguments, lists, matrices of derivatives", {
+test_each("all forms recognise a function: more arguments, lists, matrices of derivatives", {
   y <- c(1, 3, 2)
   curve <- function(p, t, scale = 1) scale * p[1] * exp(-p[[2]] * t)
   loss <- function(p, t, y) sum((curve(p, t) - y)^2)
@@ -180,12 +180,12 @@ test_each("all forms know a function again: more arguments, lists, matrices of d
   made <- list(grad_fn(loss), hessian_fn(loss), objective(loss)$he, function(...) jacobian(curve, ..1, ..2))
   first <- lapply(made, function(f) f(p, t, y))
   for (i in 1:3) expect_equal(lapply(made, function(f) f(p, t, y)), first, tolerance = 1e-10)
-  y <- y + 1 # which the program of in_list() holds
+  y <- y + 1 # the program of in_list() captured it
   slope <- function(t) 2 * sum((2 * exp(-0.5 * t) - y) * exp(-0.5 * t))
   for (t in list(t, t + 1, t, t + 2, c(t, 5)[-4])) expect_equal(gradient(in_list, parts, t)$a, slope(t))
 })
 
-test_once("effects and arguments of functions with more arguments", {
+test_once("side effects and arguments of functions with more arguments", {
   local_backend("numpy")
   count <- 0
   counted <- function(p, k) {
@@ -217,7 +217,7 @@ test_once("effects and arguments of functions with more arguments", {
   expect_null(again(list(c(1, 2), 4)))
 })
 
-test_once("scopes and other backends see the function itself", {
+test_once("scopes and other backends run the function itself", {
   local_backend("numpy")
   f <- function(x) sum(log(x))
   derivative <- grad_fn(f)
@@ -228,7 +228,7 @@ test_once("scopes and other backends see the function itself", {
   expect_equal(with_backend("torch", derivative(c(1, 2))), c(1, 0.5))
 })
 
-test_once("a function that was differentiated often is freed with its environment", {
+test_once("a repeatedly differentiated function is freed with its environment", {
   local_backend("numpy")
   freed <- FALSE
   local({

@@ -1,4 +1,4 @@
-test_each("what solvers find has derivatives to the third order", {
+test_each("solutions of solvers have derivatives to third order", {
   root <- function(a) uniroot(function(x) x^3 - a, c(0, 5))$root
   expect_equal(hessian(root, 8), matrix(-2 / 9 * 8^(-5 / 3)), tolerance = 1e-6)
   third <- grad_fn(function(a) gradient(function(a) gradient(root, a), a))
@@ -13,7 +13,7 @@ test_each("what solvers find has derivatives to the third order", {
   expect_equal(hessian(tail, 0.5), matrix(2 * 0.5 * exp(-0.25)), tolerance = 1e-7)
 })
 
-test_contract("what they return besides is stats'", {
+test_contract("other results of solvers match stats", {
   f <- function(p) {
     found <- optim(c(a = 0, b = 0), function(x) sum((x - p)^2) + x[["a"]]^4, method = "BFGS", hessian = TRUE)
     expected <- c("par", "value", "counts", "convergence", "message", "hessian")
@@ -31,7 +31,7 @@ test_contract("what they return besides is stats'", {
   expect_identical(integrate(dnorm, -1, 1)$value, stats::integrate(stats::dnorm, -1, 1)$value)
 })
 
-test_each("nlm() and nlminb() are differentiated as optim() is, and solutions on a bound move with it", {
+test_each("nlm() and nlminb() are differentiable like optim(), and solutions at a bound move with it", {
   loss <- function(p) function(x) (x[1] - p[1])^2 + (x[2] - p[1] * p[2])^2
   p <- c(0.7, 1.2)
   estimate <- function(p) sum(nlm(loss(p), c(0, 0))$estimate * 1:2)
@@ -54,7 +54,7 @@ test_each("nlm() and nlminb() are differentiated as optim() is, and solutions on
   expect_identical(nlminb(c(0, 0), f), stats::nlminb(c(0, 0), f))
 })
 
-test_each("where there is no derivative, they say so", {
+test_each("undefined derivatives raise an error", {
   expect_error(
     gradient(function(a) uniroot(function(x) (x - a)^3, c(-1, 4), tol = 1e-14)$root, 2), "slope",
     class = "gradops_error_gradient"
@@ -71,7 +71,7 @@ test_each("where there is no derivative, they say so", {
   )
 })
 
-test_each("what a solver finds within another one is assigned like a number", {
+test_each("a solution found inside another solver is assigned like a number", {
   inner <- list(
     integrate = function(q) integrate(function(x) x^2, 0, q)$value,
     uniroot = function(q) uniroot(function(z) 3 * z - q^3, c(-9, 9), tol = 1e-9)$root,
@@ -88,7 +88,7 @@ test_each("what a solver finds within another one is assigned like a number", {
   }
 })
 
-test_each("settings of a search may be computed of tensors, and labels be joined with them", {
+test_each("settings of a search may be computed from tensors, and joined with labels", {
   f <- function(p) {
     label <- c(method = "t", df = p[1])
     square <- function(m) sum((m - p)^2)

@@ -1,4 +1,4 @@
-test_once("sparse derivatives are dgCMatrix, with the elements and names of the dense ones", {
+test_once("sparse derivatives are dgCMatrix objects with the elements and names of dense ones", {
   skip_if_not_installed("Matrix")
   with_backend("numpy", {
     f <- function(x) sum(diff(x)^4) + sum(sin(x)) + x[1] * x[5]
@@ -15,7 +15,7 @@ test_once("sparse derivatives are dgCMatrix, with the elements and names of the 
   })
 })
 
-test_once("rows and columns are elements in R's order; lists keep their form", {
+test_once("rows and columns follow R's element order; lists keep their structure", {
   skip_if_not_installed("Matrix")
   with_backend("numpy", {
     A <- matrix(c(0.1, 0.5, -0.3, 0.8, 0.2, -0.7), 2)
@@ -33,7 +33,7 @@ test_once("rows and columns are elements in R's order; lists keep their form", {
   })
 })
 
-test_once("a banded Hessian of many variables takes a handful of products", {
+test_once("a banded Hessian of many variables takes few products", {
   skip_if_not_installed("Matrix")
   with_backend("numpy", {
     H <- hessian(function(x) sum(diff(x)^2) / 2, numeric(2000), sparse = TRUE)
@@ -43,7 +43,7 @@ test_once("a banded Hessian of many variables takes a handful of products", {
   })
 })
 
-test_once("wrong use says what to do", {
+test_once("errors say what to do", {
   skip_if_not_installed("Matrix")
   with_backend("numpy", {
     expect_error(hessian(sum, 1, sparse = NA), "`sparse` must be TRUE or FALSE", class = "gradops_error_type")

@@ -1,6 +1,6 @@
-# Transformations in JAX's form: values beside stats, jacobian() and closed forms.
+# JAX-style transformations, compared with stats, jacobian() and closed forms.
 
-test_contract("a pullback and a pushforward are jacobian()'s rows and columns, of one run", {
+test_contract("a pullback and a pushforward give jacobian()'s rows and columns from one run", {
   noted <- counting(function(x) x[1:2]^2 * c(1, 10) + x[3])
   x <- c(a = 1, b = 2, c = 3)
   J <- jacobian(noted$f, x)
@@ -16,7 +16,7 @@ test_contract("a pullback and a pushforward are jacobian()'s rows and columns, o
   expect_equal(linear_transpose(\(x) x[-1] - x[-3], x)(c(1, 5)), c(a = -1, b = -4, c = 5))
 })
 
-test_each("pullbacks and pushforwards of lists, of tensors, and derivatives around them", {
+test_each("pullbacks and pushforwards of lists, of tensors, and inside derivatives", {
   model <- function(p, t) list(mean = p$a * exp(-p$b * t), rate = p$b)
   p <- list(a = 2, b = 1)
   by_p <- vjp(model, p, t = c(0, 1))$pullback(list(mean = c(1, 1), rate = 10))
@@ -31,7 +31,7 @@ test_each("pullbacks and pushforwards of lists, of tensors, and derivatives arou
   expect_equal(jit(\(x) linearize(\(x) x^3, x)$pushforward(c(1, 1)))(c(1, 2)), c(3, 12))
 })
 
-test_contract("vmap() of f is f of each slice, with grad_fn() and jit() in and out", {
+test_contract("vmap() of f applies f to each slice, combined with grad_fn() and jit() in either order", {
   loss <- function(w, x, y) (sum(w * x) - y)^2
   w <- c(0.5, -1)
   x <- rbind(c(1, 2), c(3, 0), c(-1, 1))
@@ -50,7 +50,7 @@ test_contract("vmap() of f is f of each slice, with grad_fn() and jit() in and o
   expect_equal(vmap(\(x) if (x > 0) x^2 else -x)(c(-1, 2)), c(1, 4))
 })
 
-test_each("vmap() of lists, of names, of equal calls, of functions with their own derivative", {
+test_each("vmap() with lists, names, repeated calls and custom derivatives", {
   cars <- head(mtcars)
   expect_equal(vmap(\(row) row["mpg"] / row["wt"])(as.matrix(cars)), cars$mpg / cars$wt)
   pairs <- vmap(\(p) list(a = p$a * p$b, b = p$b), in_axes = list(list(a = 1, b = NULL)), out_axes = list(a = 2, b = 1))
@@ -61,7 +61,7 @@ test_each("vmap() of lists, of names, of equal calls, of functions with their ow
   expect_equal(vmap(grad_fn(tenfold))(c(1, 2)), c(10, 10))
 })
 
-test_contract("custom_jvp() gives the derivative that its rule says, forward and reverse", {
+test_contract("custom_jvp() uses its rule in forward and reverse mode", {
   softplus <- custom_jvp(
     \(x) log(1 + exp(x)),
     \(primals, tangents) list(softplus(primals$x), tangents$x / (1 + exp(-primals$x)))
@@ -84,7 +84,7 @@ test_contract("custom_jvp() gives the derivative that its rule says, forward and
   expect_equal(gradient(\(p) sum(scaled(mode = "x", k = 3, p = p)$y), list(u = 1, v = 1))$u, 30)
 })
 
-test_each("transformations say what they wanted, counted from 1", {
+test_each("errors of transformations state the expected form, counted from 1", {
   at <- vjp(\(x) x^2, c(1, 2))
   expect_error(at$pullback(1), "`cotangent` must have the shape (2)", fixed = TRUE, class = "gradops_error_shape")
   expect_error(at$pullback(list(1, 2)), "`cotangent` must have the structure", class = "gradops_error_argument")

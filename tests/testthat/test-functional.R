@@ -1,14 +1,14 @@
 banana <- function(x) 100 * (x[2] - x[1]^2)^2 + (1 - x[1])^2
 banana_gradient <- function(x) c(-400 * x[1] * (x[2] - x[1]^2) - 2 * (1 - x[1]), 200 * (x[2] - x[1]^2))
 
-test_contract("grad_fn() and value_and_grad() go from numeric to numeric", {
+test_contract("grad_fn() and value_and_grad() take and return R numerics", {
   x <- c(-1.2, 1)
   expect_equal(grad_fn(banana)(x), banana_gradient(x))
   expect_equal(value_and_grad(banana)(x), list(value = banana(x), gradient = banana_gradient(x)))
   expect_equal(gradient(banana, x), banana_gradient(x))
 })
 
-test_each("grad(), jacobian() and hessian() without a place are functions", {
+test_each("grad(), jacobian() and hessian() without an evaluation point return functions", {
   x <- c(-1.2, 1)
   expect_equal(grad(banana)(x), banana_gradient(x))
   expect_equal(hessian(banana)(x), hessian(banana, x))
@@ -36,7 +36,7 @@ test_each("gradients have the dim and names of the input", {
   expect_equal(grad_fn(\(p) sum(p$w^2) * p$b)(parts), list(w = c(6, 12), b = 5))
 })
 
-test_contract("several arguments, aux, tensors", {
+test_contract("several arguments, auxiliary outputs, tensors", {
   f <- function(x, y) sum(x * y^2)
   expect_equal(grad_fn(f, 2)(c(1, 2), c(3, 4)), c(6, 16))
   expect_equal(grad_fn(f, 1:2)(c(1, 2), c(3, 4)), list(c(9, 16), c(6, 16)))
@@ -81,7 +81,7 @@ test_contract("gradients of recorded tensors", {
   expect_equal(as.numeric(gradient(sum(slope), x)), c(6, 12, 18))
 })
 
-test_each("what is no scalar function is an error", {
+test_each("non-scalar functions are an error", {
   expect_error(grad_fn(\(x) x)(c(1, 2)), "scalar", class = "gradops_error_gradient")
   expect_error(grad_fn(\(x) "a")(1), "scalar", class = "gradops_error_gradient")
   expect_error(grad_fn("a"), "must be a function", class = "gradops_error_type")
@@ -92,7 +92,7 @@ test_each("what is no scalar function is an error", {
   expect_equal(conditionMessage(condition$parent), "mine")
 })
 
-test_contract("jacobian() and hessian() are matrices of R's numbers, with names", {
+test_contract("jacobian() and hessian() return R matrices with names", {
   f <- function(x) x[1:2]^2 * c(1, 10) + x[3]
   x <- c(a = 1, b = 2, c = 3)
   expected <- rbind(a = c(a = 2, b = 0, c = 1), b = c(0, 40, 1)) # names(f(x)) is c("a", "b")
@@ -115,7 +115,7 @@ test_contract("products with Jacobian and Hessian", {
   expect_equal(vhp(\(x) sum(x^3), c(a = 1, b = 2), c(1, 10))$product, c(a = 6, b = 120))
 })
 
-test_contract("jit() runs without R after the first call", {
+test_contract("jit() does not run R after the first call", {
   noted <- counting(function(x) sum(exp(x)^2))
   f <- jit(noted$f)
   for (x in list(c(1, 2), c(3, 4))) expect_equal(f(x), sum(exp(2 * x)))
@@ -135,13 +135,13 @@ test_each("gradcheck() finds a wrong gradient", {
   expect_false(gradcheck(wrong, c(0.5, 1), raise_exception = FALSE))
 })
 
-test_each("gradcheck() takes names and lists as jacobian() does", {
+test_each("gradcheck() accepts names and lists like jacobian()", {
   expect_true(gradcheck(\(x) x["a"]^2 * x["b"], c(a = 1, b = 2)))
   expect_true(gradcheck(\(p) sum(p$a^2) * p$b, list(a = c(1, 2), b = 2)))
   expect_true(gradcheck(\(x, y) x["a"] * y, list(c(a = 1, b = 2), 3)))
 })
 
-test_each("what R's functions take out of a tensor keeps its gradient", {
+test_each("values extracted by R functions keep the gradient", {
   for (read in list(as.numeric, as.vector, as.matrix, as.array)) {
     expect_equal(gradient(function(x) sum(read(x)^2) + sum(x), c(1, 2)), c(3, 5))
   }
@@ -149,7 +149,7 @@ test_each("what R's functions take out of a tensor keeps its gradient", {
   expect_equal(gradient(function(x) summary(x)[["Mean"]] * summary(x^2)["Max."], c(1.5, 2.5)), c(3.125, 13.125))
 })
 
-test_each("data frames hold tensors for columns in a function that is differentiated, at each call", {
+test_each("data frames hold tensor columns in a differentiated function, at every call", {
   known <- data.frame(a = 1:2, g = c("u", "v"))
   uses <- list(
     function(p) sum(data.frame(m = p * 2)$m^2),
@@ -188,7 +188,7 @@ test_each("data frames hold tensors for columns in a function that is differenti
   for (f in fails) expect_error(gradient(f, c(1, 2)), class = "gradops_error")
 })
 
-test_each("plain values have a warning, once for each derivative", {
+test_each("losing a gradient to plain values warns once per derivative", {
   lost <- "gradops_warning_gradient"
   heard <- 0
   count <- function(warning) {
@@ -204,7 +204,7 @@ test_each("plain values have a warning, once for each derivative", {
   expect_warning(try(gradient(function(x) TRUE, 1), silent = TRUE), "do not depend", class = lost)
 })
 
-test_once("a number that Python makes of a tensor is an error in every call, or a warning", {
+test_once("a tensor converted to a number by Python is an error at every call, or a warning", {
   skip_without("numpy")
   local_backend("numpy")
   expect_identical(config_lost_gradients(), "error")
@@ -218,7 +218,7 @@ test_once("a number that Python makes of a tensor is an error in every call, or 
   expect_equal(found, rep(exp(1), 2))
 })
 
-test_each("what only looks at values, or says that it is meant, is silent", {
+test_each("inspecting values, or explicit conversion, gives no warning", {
   looking <- function(x) {
     capture.output(print(x), str(x), print(summary(x)))
     if (as.logical(x[1] > 0) && as.integer(x[1]) == 1L && order(x)[1] == 1L && !anyNA(x)) {
@@ -233,14 +233,14 @@ test_each("what only looks at values, or says that it is meant, is silent", {
   expect_no_warning(gradcheck(function(x) sum(x^2), c(1, 2)))
 })
 
-test_each("what is no number is no place to differentiate at", {
+test_each("non-numeric evaluation points are refused", {
   expect_error(gradient(sum, factor("a")), "factor", class = "gradops_error_type")
   expect_error(grad(sum, as.Date("2024-01-01")), "Date", class = "gradops_error_type")
   expect_error(jacobian(function(p) p$a, list(a = factor("u"))), "`x`", class = "gradops_error_type")
   expect_identical(gradient(function(p) sum(p$a), list(a = 1, b = NULL)), list(a = 1, b = NULL))
 })
 
-test_each("errors tell the user's call, and stopifnot() takes tensors", {
+test_each("errors show the user's call, and stopifnot() accepts tensors", {
   called <- function(expr) as.character(conditionCall(expect_error(expr, class = "gradops_error"))[[1]])
   f <- function(p) stop("no")
   expect_identical(called(gradient(f, 1)), "gradient")
@@ -268,8 +268,8 @@ test_each("errors tell the user's call, and stopifnot() takes tensors", {
   }, c(1, 2)), c(1, 1))
 })
 
-test_each("derivatives at R's numbers are R's numbers, whatever the function closes over or calls", {
-  # What is computed from a parameter requires a gradient; TensorFlow's and JAX's own transforms do not know variables.
+test_each("derivatives at R numbers are R numbers, whatever the function closes over or calls", {
+  # Values computed from a parameter require a gradient; TensorFlow and JAX transforms do not know variables.
   w <- exp(if (backend %in% c("numpy", "torch")) parameter(c(1, 2)) else op_convert_to_tensor(c(1, 2)))
   f <- function(p) sum((p - w)^2)
   at <- c(a = 1, b = 1)
@@ -287,7 +287,7 @@ test_each("derivatives at R's numbers are R's numbers, whatever the function clo
   expect_equal(objective(solved)$fn(0.7), x, tolerance = 1e-8)
 })
 
-test_each("argmin() and root() of R's functions, of named lists, and by what they close over", {
+test_each("argmin() and root() of R functions, with named lists, and differentiated by closures", {
   x <- cbind(1, mtcars$wt)
   ridge <- function(penalty) argmin(function(b) sum((mtcars$mpg - x %*% b)^2) + penalty * sum(b^2), c(a = 0, b = 0))
   found <- ridge(1)
@@ -304,7 +304,7 @@ test_each("argmin() and root() of R's functions, of named lists, and by what the
   expect_equal(gradient(function(a) root(function(x) x^3 - a, 1), 8), 1 / 12, tolerance = 1e-6)
 })
 
-test_each("what a solved function closes over may be numbers that were computed just before", {
+test_each("a solved function may close over values computed just before", {
   mode <- function(q) argmin(function(u) sum((u - q)^2), numeric(2))
   expect_equal(as.numeric(value_and_grad(function(p) sum(mode(p * 2) * c(1, 3)))(c(0.5, 1))[[2]]), c(2, 6))
   expect_equal(as.numeric(value_and_grad(function(p) sum(mode(c(p[1], p[2]))))(c(0.5, 1))[[2]]), c(1, 1))

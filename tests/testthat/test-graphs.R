@@ -5,7 +5,7 @@ small_loss <- function() {
   autodiff_graph(list(loss))
 }
 
-test_contract("autodiff_graph() has the operations, the leaves by their names, and what was made from what", {
+test_contract("autodiff_graph() holds operations, named leaves, and their connections", {
   graph <- small_loss()
   boxes <- graph$boxes
   expect_setequal(boxes$kind, c("result", "operation", "leaf"))
@@ -30,7 +30,7 @@ test_each("a graph prints as a tree", {
   expect_output(print(autodiff_graph(sum(e)), max_lines = 2), "max_lines")
 })
 
-test_each("to_dot() is Graphviz's language", {
+test_each("to_dot() returns Graphviz source", {
   w <- parameter(c(0.5, -0.5))
   dot <- to_dot(sum(w * w))
   expect_match(dot, "^digraph")
@@ -38,12 +38,12 @@ test_each("to_dot() is Graphviz's language", {
   expect_identical(lengths(regmatches(dot, gregexpr("->", dot))), 3L)
 })
 
-test_each("what has no graph", {
+test_each("values without a graph", {
   expect_error(autodiff_graph(parameter(1)), "nothing was recorded", class = "gradops_error_gradient")
   expect_error(to_dot(c(1, 2)), "nothing was recorded", class = "gradops_error_gradient")
 })
 
-# What a plot draws, as the lines of a PDF: "(word) Tj" for a word, "h B" for a box.
+# Returns what a plot draws as lines of a PDF: "(word) Tj" for a word, "h B" for a box.
 pages <- function(draw) {
   file <- withr::local_tempfile(fileext = ".pdf")
   grDevices::pdf(file, compress = FALSE, useKerning = FALSE)
@@ -55,7 +55,7 @@ expect_words <- function(drawn, words) {
   for (word in words) expect_true(any(grepl(sprintf("(%s)", word), drawn, fixed = TRUE)), label = word)
 }
 
-test_once("plot() draws a box for each operation and leaf, with its words", {
+test_once("plot() draws a labelled box for each operation and leaf", {
   skip_without("numpy")
   local_backend("numpy")
   graph <- small_loss()

@@ -1,4 +1,4 @@
-# Help pages: a line for each op, an example with a derivative, and where else to look; what an op gives is printed.
+# Help pages: one line per op, an example with a derivative, and related functions; ops of a page print their result.
 
 help_pages <- function() {
   source <- test_path("../../man")
@@ -12,7 +12,7 @@ help_pages <- function() {
   stats::setNames(pages, sub("[.]Rd$", "", basename(files)))
 }
 
-# The text of a page's sections of one kind.
+# Returns the text of a page's sections of one kind.
 section_of <- function(page, tag) {
   found <- Filter(function(part) identical(attr(part, "Rd_tag"), tag), page)
   paste(unlist(lapply(found, text_of)), collapse = "\n")
@@ -20,7 +20,7 @@ section_of <- function(page, tag) {
 
 text_of <- function(part) paste(unlist(part), collapse = "")
 
-# The parts of one kind in a page, or in a part of one.
+# Returns the parts of one kind in a page, or in part of one.
 tagged <- function(part, tag) {
   own <- if (identical(attr(part, "Rd_tag"), tag)) list(part)
   c(own, if (is.list(part)) unlist(lapply(part, tagged, tag), recursive = FALSE))
@@ -28,14 +28,14 @@ tagged <- function(part, tag) {
 
 titles <- function(page) vapply(tagged(page, "\\section"), function(section) trimws(text_of(section[[1]])), "")
 
-# The calls of a page's examples, without what roxygen puts around them.
+# Returns the calls of a page's examples, without roxygen's wrapper.
 example_calls <- function(page) {
   file <- withr::local_tempfile(fileext = ".R")
   tools::Rd2ex(page, file)
   if (!file.exists(file)) {
     return(list())
   }
-  as.list(utils::tail(parse(file, keep.source = FALSE), 1)[[1]][[3]][[2]])[-1] # of if (...) f({ ... })
+  as.list(utils::tail(parse(file, keep.source = FALSE), 1)[[1]][[3]][[2]])[-1] # the calls inside of if (...) f({ ... })
 }
 
 derivative <- paste0(
@@ -43,7 +43,7 @@ derivative <- paste0(
   "maximize_likelihood\\("
 )
 
-test_once("every page has an example with a derivative, and says where else to look", {
+test_once("every page has an example with a derivative, and names related functions", {
   pages <- help_pages()
   expect_gt(length(pages), 100)
   pages <- pages[!names(pages) %in% c("gradops-package", "reexports", "from-reticulate", "gradops-options")]
@@ -54,7 +54,7 @@ test_once("every page has an example with a derivative, and says where else to l
   expect_identical(setdiff(names(pages)[!grepl(derivative, examples)], without), character())
 })
 
-test_once("the page of a family has a line for each of its ops, with its gradient, and a call", {
+test_once("the page of a family has a line for each of its ops, with gradient and call", {
   pages <- help_pages()
   pages <- pages[startsWith(names(pages), "ops_")]
   expect_gt(length(pages), 60)
@@ -62,7 +62,7 @@ test_once("the page of a family has a line for each of its ops, with its gradien
     page <- pages[[name]]
     items <- tagged(tagged(page, "\\details"), "\\item")
     has_gradient <- grepl("Gradient:\\s", vapply(items, text_of, "")) | "Gradient" %in% titles(page)
-    lines <- lapply(items, function(item) { # an alias stands on the line of its op
+    lines <- lapply(items, function(item) { # an alias is on the line of its op
       label <- text_of(item[[1]])
       regmatches(label, gregexpr("op_\\w+(?=\\()", label, perl = TRUE))[[1]]
     })
@@ -83,7 +83,7 @@ test_once("every exported op has a page", {
   expect_identical(setdiff(exported, aliases), character())
 })
 
-test_once("what stands under see-also has a page", {
+test_once("see-also entries have a page", {
   pages <- help_pages()
   aliases <- unlist(lapply(pages, tagged, "\\alias"))
   links <- unlist(lapply(pages, function(page) {
@@ -95,7 +95,7 @@ test_once("what stands under see-also has a page", {
   expect_identical(setdiff(links, c(aliases, outside)), character())
 })
 
-test_once("what the last example of a page of ops gives is visible", {
+test_once("the last example on a page of ops prints its result", {
   skip_on_cran()
   skip_without("numpy")
   local_backend("numpy")

@@ -1,4 +1,4 @@
-# op_custom_gradient() and the scopes as building blocks of torch, TensorFlow and JAX code that R drives.
+# op_custom_gradient() and scopes as parts of torch, TensorFlow and JAX code driven from R.
 
 log1pexp <- if (gradops_available()) op_custom_gradient(function(x) {
   e <- exp(x)
@@ -33,7 +33,7 @@ test_on("torch", "in torch: gradient reversal in front of a module, checkpointed
   slope <- function(f) {
     x <- torch$ones(2L, dtype = torch$float64)$requires_grad_()
     layer$zero_grad()
-    op_sum(f(x))$backward() # what a module returns is torch's: R's `sum()` is not for it
+    op_sum(f(x))$backward() # a module returns a torch tensor, which R's `sum()` does not accept
     list(input = op_convert_to_array(x$grad), weight = op_convert_to_array(layer$weight$grad))
   }
   plain <- slope(layer)
@@ -54,7 +54,7 @@ test_on("tensorflow", "in TensorFlow: tapes, variables, tf.function, Keras' way 
     })
     tape$gradient(loss, v)
   }
-  values <- \(x) as.numeric(op_convert_to_array(x)) # of what is TensorFlow's
+  values <- \(x) as.numeric(op_convert_to_array(x)) # for TensorFlow tensors
   expect_equal(values(slope()), stats::plogis(start))
   v$assign_sub(op_multiply(0.1, slope()))
   expect_equal(values(v), start - 0.1 * stats::plogis(start))
@@ -73,7 +73,7 @@ test_on("jax", "in JAX: grad, jit and vmap in any order, to second order", {
   x <- op_convert_to_tensor(c(1, -1))
   first <- stats::plogis(c(1, -1))
   total <- function(x) sum(log1pexp(x))
-  values <- \(x) as.numeric(op_convert_to_array(x)) # of what is JAX's
+  values <- \(x) as.numeric(op_convert_to_array(x)) # for JAX arrays
   expect_equal(values(jax$grad(total)(x)), first)
   expect_equal(values(jax$jit(jax$grad(total))(x)), first)
   expect_equal(values(jax$grad(jax$jit(total))(x)), first)
@@ -84,7 +84,7 @@ test_on("jax", "in JAX: grad, jit and vmap in any order, to second order", {
   expect_equal(values(jax$grad(checkpoint(total))(x)), first)
 })
 
-test_each("jit keeps the order of named lists", {
+test_each("jit preserves the order of named lists", {
   f <- jit(function(p) list(zeta = p$z * 2, alpha = list(y = p$z, b = p$a)))
   for (time in 1:2) {
     result <- f(list(z = 1, a = 2))

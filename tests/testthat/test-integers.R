@@ -1,6 +1,6 @@
-# Whole numbers and truths in R's arithmetic, which counts truths and computes powers and products as doubles.
+# Integers and logicals in R's arithmetic, which counts logicals and computes powers and products as doubles.
 
-test_each("truths are counted", {
+test_each("logicals are counted", {
   x <- c(0.5, 1.5, 2.5)
   w <- c(TRUE, FALSE, TRUE)
   m <- op_array(x) > 1
@@ -21,13 +21,13 @@ test_each("truths are counted", {
   }
   expect_equal(as.vector(rowsum(m, c(1, 2, 2))), c(0, 2))
   expect_equal(as.vector(op_segment_sum(c(TRUE, TRUE, FALSE), c(1, 1, 2))), c(2, 0))
-  # as in a function that is differentiated, where comparisons are R's
+  # as in a differentiated function, where comparisons are R's
   steps <- function(b) sum(((b > 1) + (b > 2)) * b)
   expect_equal(as.vector(steps(op_array(x))), steps(x))
   expect_equal(gradient(steps, x), c(0, 1, 2))
 })
 
-test_contract("powers and products of whole numbers are doubles", {
+test_contract("powers and products of integers are doubles", {
   expect_equal(as.vector(prod(op_array(1:25))), prod(1:25))
   expect_equal(as.vector(cumprod(op_array(1:25))), cumprod(1:25))
   expect_equal(as.vector(op_array(10L)^20L), 1e20)
@@ -36,7 +36,7 @@ test_contract("powers and products of whole numbers are doubles", {
   expect_equal(as.vector(prod(op_array(c(2, 3)), 1i)), 6i)
 })
 
-test_each("whole numbers have no quotient by 0", {
+test_each("integer division by 0 is an error", {
   x <- op_array(5:6)
   for (f in list(function(y) x %/% y, function(y) x %% y, function(y) op_floor_divide(7:8, y))) {
     expect_error(f(0L), "`x2` must not be 0", class = "gradops_error_argument")

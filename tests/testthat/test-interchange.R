@@ -1,4 +1,4 @@
-test_contract("tensors go to another library and back", {
+test_contract("tensors can be converted to another library and back", {
   x <- matrix(c(1, 2, 3, 4, 5, 6), 2)
   tensor <- to_backend(x, backend)
   expect_equal(op_dtype(tensor), "float64")
@@ -8,7 +8,7 @@ test_contract("tensors go to another library and back", {
   expect_error(to_backend(tensor, "cupy"), class = "gradops_error_backend")
 })
 
-test_once("R's numbers are copied", {
+test_once("R vectors are copied", {
   skip_without("torch")
   x <- c(1, 2, 3)
   to_backend(x, "torch")$zero_()
@@ -22,7 +22,7 @@ test_once("a recorded gradient is not lost", {
   expect_equal(as.array(to_backend(op_stop_gradient(v), "numpy")), as.array(c(1, 2)))
 })
 
-test_contract("complex vectors of any length go in, wherever R put them", {
+test_contract("complex vectors of any length are accepted at any memory address", {
   for (n in c(1, 2, 3, 5, 8, 33)) {
     z <- complex(real = seq_len(n), imaginary = -1)
     expect_equal(as.vector(op_exp(z)), exp(z))

@@ -1,4 +1,4 @@
-test_once("printing says what was compiled, and what runs natively", {
+test_once("printing shows what was compiled, and what runs natively", {
   skip_if(config_backend() != "numpy", "native code is NumPy's")
   f <- jit(function(x) {
     for (i in 1:20) x <- x * 1.5 - i
@@ -41,7 +41,7 @@ test_once("explain() says why a function was traced again", {
   expect_error(explain(sum), "compiled function or objective", class = "gradops_error_type")
 })
 
-test_contract("R is entered to trace, once for each signature", {
+test_contract("R runs to trace, once per signature", {
   noted <- counting(\(x) sum(exp(x)^2))
   f <- jit(noted$f)
   for (x in list(c(1, 2), c(3, 4), c(-1, 0))) expect_equal(f(x), sum(exp(2 * x)))
@@ -56,7 +56,7 @@ test_contract("R is entered to trace, once for each signature", {
   expect_equal(both$calls(), traces)
 })
 
-test_each("new data are seen: variables assigned anew, also those of functions called", {
+test_each("new data are used: reassigned variables, also of called functions", {
   X <- matrix(c(1, 2, 3, 4), 2)
   shift <- 1
   helper <- function(x) X %*% x + shift
@@ -79,12 +79,12 @@ test_each("new data are seen: variables assigned anew, also those of functions c
   expect_equal(h(x)$gradient, 3 * x^2)
 })
 
-test_once("a list with an argument that is left empty, as of formals, is closed over", {
+test_once("a closed-over list may hold an empty argument, as formals do", {
   held <- list(k = 2, formals = as.list(formals(function(a, b) NULL)))
   expect_identical(objective(function(x) sum(x^2) * held$k, jit = TRUE)$gr(c(1, 3)), c(4, 12))
 })
 
-test_each("local variables are no reason to trace again", {
+test_each("local variables do not cause a new trace", {
   i <- 0
   noted <- counting(function(x) {
     for (i in 1:2) x <- x * i
@@ -100,7 +100,7 @@ test_each("local variables are no reason to trace again", {
   expect_equal(noted$calls(), 1)
 })
 
-test_each("a variable with the name of a function that is only called is no reason to trace again; a function is", {
+test_each("a variable named like a called function causes no new trace; a redefined function does", {
   t <- 1
   noted <- counting(function(x) sum(t(x)[1, ] * 2))
   f <- jit(noted$f)
@@ -128,13 +128,13 @@ test_each("a variable with the name of a function that is only called is no reas
   expect_equal(shifted(1), 3)
 })
 
-test_each("names of the arguments are part of the signature", {
+test_each("argument names are part of the signature", {
   f <- jit(\(p) p["a"] - p["b"])
   expect_equal(f(c(a = 5, b = 2)), 3)
   expect_equal(f(c(b = 5, a = 2)), -3)
 })
 
-test_contract("named lists keep their order, in and out", {
+test_contract("named lists keep their order, as arguments and results", {
   f <- jit(\(p) list(z = p$y * 2, a = p$b + 1, m = list(2 * p$b, q = p$y)))
   for (p in list(list(y = c(1, 2), b = 3), list(y = c(4, 5), b = 6))) {
     expect_equal(f(p)[c("z", "a")], list(z = p$y * 2, a = p$b + 1))
@@ -148,12 +148,12 @@ test_contract("random numbers are errors", {
   expect_error(jit(\(x) x + rnorm(2))(c(1, 2)), "random numbers", class = "gradops_error_jit")
   f <- jit(\(x) x + sample(2))
   expect_error(f(c(1, 2)), class = "gradops_error_jit")
-  expect_error(f(c(1, 2)), class = "gradops_error_jit") # and not a wrong answer the second time
+  expect_error(f(c(1, 2)), class = "gradops_error_jit") # and not a wrong result the second time
   expect_error(objective(\(x) sum(x) * runif(1), jit = TRUE)$fn(1), class = "gradops_error_jit")
   expect_error(jit("f"), class = "gradops_error_type")
 })
 
-test_each("what a function reads is looked for again where it may be another", {
+test_each("variables are looked up again where a nearer one may appear", {
   model <- local({
     scale <- 2
     function(x) sum(x * later) * scale
@@ -164,7 +164,7 @@ test_each("what a function reads is looked for again where it may be another", {
   outer$later <- 4
   expect_equal(as.numeric(f(c(1, 1))), 16)
 
-  home <- new.env(parent = outer) # where a nearer variable of the name comes up
+  home <- new.env(parent = outer) # a nearer variable of the same name appears here
   environment(model) <- home
   f <- jit(model)
   expect_equal(as.numeric(f(c(1, 1))), 16)
@@ -193,7 +193,7 @@ test_each("what a function reads is looked for again where it may be another", {
   expect_equal(o$fn(3), 15)
 })
 
-test_each("what is written to environments is seen", {
+test_each("writes to environments are detected", {
   agrees <- function(f, ...) {
     compiled <- jit(f)
     expect_equal(as.numeric(compiled(c(1, 2))), f(c(1, 2)))
@@ -282,7 +282,7 @@ test_contract("a loop by op_scan() compiles with its gradient, whatever it close
   }
 })
 
-test_once("a loop by op_fori_loop() is one step, but where its function looks at the number", {
+test_once("a loop by op_fori_loop() is one step unless its function depends on the counter", {
   skip_without()
   local_backend("numpy")
   y <- sin(1:200)
@@ -298,7 +298,7 @@ test_once("a loop by op_fori_loop() is one step, but where its function looks at
   expect_equal(as.numeric(looks(2)), 15)
 })
 
-test_contract("branches and loops that values decide compile", {
+test_contract("value-dependent branches and loops compile", {
   skip_if(config_backend() == "torch", "its traced graph has no branches")
   f <- function(x) op_cond(sum(x) > 1, function() sum(log(x)), function() sum(x^2))
   df <- jit(grad_fn(f))
@@ -309,7 +309,7 @@ test_contract("branches and loops that values decide compile", {
   expect_equal(as.numeric(double(60)), 120)
 })
 
-test_once("a loop's function that changes what it closes over is called at each step, uncompiled", {
+test_once("a loop body with side effects is called at each step, uncompiled", {
   skip_without()
   local_backend("numpy")
   count <- 0
@@ -323,7 +323,7 @@ test_once("a loop's function that changes what it closes over is called at each 
   expect_equal(count, 10)
 })
 
-# The values of `f` at each call, of which `change(i)` comes before the i-th.
+# Returns the values of `f` at each call; `change(i)` runs before the i-th.
 called <- function(f, change, times = 4) {
   vapply(seq_len(times), function(i) {
     change(i)
@@ -331,7 +331,7 @@ called <- function(f, change, times = 4) {
   }, 0)
 }
 
-test_each("what a compiled function changes itself is changed once at each call, as by R", {
+test_each("side effects of a compiled function happen once per call, as in R", {
   count <- 0
   mean_so_far <- 0
   seen <- list2env(list(n = 0))
@@ -366,14 +366,14 @@ test_each("what a compiled function changes itself is changed once at each call,
     expect_warning(values <- called(f, identity), names(cases)[i], class = "gradops_warning_jit")
     expect_equal(values, by_r)
     expect_match(format(f)[2], paste0("it changes .*", names(cases)[i]))
-    if (names(cases)[i] == "mean_so_far" && backend == "jax") next # whose derivatives let no value out
+    if (names(cases)[i] == "mean_so_far" && backend == "jax") next # its derivatives let no value out
     again()
     expect_warning(values <- called(objective(cases[[i]], jit = TRUE)$fn, identity), class = "gradops_warning_jit")
     expect_equal(values, by_r)
   }
 })
 
-test_each("what a compiled function changes at its first call alone is no reason to leave it uncompiled", {
+test_each("a side effect in the first call only does not prevent compilation", {
   cache <- NULL
   noted <- counting(function(p) {
     if (is.null(cache)) cache <<- 3
@@ -388,7 +388,7 @@ test_each("what a compiled function changes at its first call alone is no reason
   expect_equal(as.numeric(f(c(1, 2))), 12)
 })
 
-test_each("options and environment variables are asked for at each call, also in helpers, rules and inner functions", {
+test_each("options and environment variables are read at each call, also in helpers, rules and inner functions", {
   withr::local_options(gradops_test = 1)
   withr::local_envvar(GRADOPS_TEST = "1")
   option <- function() getOption("gradops_test", 7)
@@ -414,7 +414,7 @@ test_each("options and environment variables are asked for at each call, also in
   }
 })
 
-test_each("what rules change, and random numbers and times in them", {
+test_each("side effects, random numbers and times in rules", {
   count <- 0
   rule <- op_custom_gradient(function(x) {
     list(x^2, function(upstream) {
@@ -431,7 +431,7 @@ test_each("what rules change, and random numbers and times in them", {
   expect_error(jit(grad_fn(function(p) sum(late(p))))(c(1, 2)), "Sys.time()", class = "gradops_error_jit", fixed = TRUE)
 })
 
-test_each("the time is an error in a compiled function, and none elsewhere", {
+test_each("reading the time is an error in compiled functions only", {
   now <- list(
     function() as.numeric(Sys.time()), function() as.numeric(Sys.Date()), function() proc.time()[["user.self"]]
   )
@@ -444,7 +444,7 @@ test_each("the time is an error in a compiled function, and none elsewhere", {
   expect_error(jit(function(p) sum(p) * nchar(date()))(c(1, 2)), "`date()`", class = "gradops_error_jit", fixed = TRUE)
 })
 
-test_each("active bindings, names that are computed and what is written as global are asked for at each call", {
+test_each("active bindings, computed names and global assignments are read at each call", {
   k1 <- 1
   makeActiveBinding("active", function() k1 + 1, environment())
   expect_equal(called(jit(function(p) active * sum(p)), function(i) k1 <<- i), 3 * 2:5)

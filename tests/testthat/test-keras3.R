@@ -1,5 +1,5 @@
-# Beside keras3, in the library that GRADOPS_NEIGHBOURS names (`make test-neighbours` runs all tests so). Keras runs on
-# the backend under test.
+# Tests with keras3, from the library named by GRADOPS_NEIGHBOURS (`make test-neighbours` runs all tests this way).
+# Keras uses the tested backend.
 neighbours_library <- function() {
   skip_on_cran()
   skip_if(is_loaded_from_source(), "needs the installed package")
@@ -8,23 +8,23 @@ neighbours_library <- function() {
   normalizePath(library)
 }
 
-# On JAX; `make test-neighbours` sets GRADOPS_LONG, for all.
+# JAX only; `make test-neighbours` sets GRADOPS_LONG, for all backends.
 trained_on <- if (is_long()) c("torch", "tensorflow", "jax") else "jax"
 
-test_on(trained_on, "models of keras3 train with gradops, are saved and loaded", {
+test_on(trained_on, "keras3 models train with gradops and can be saved and loaded", {
   library <- neighbours_library()
   out <- run_script(test_path("scripts", "with-keras3.R"), library, paste0("KERAS_BACKEND=", backend))
   expect_match(out[length(out)], "^all hold on", info = paste(out, collapse = "\n"))
 })
 
-test_on(trained_on, "loading gradops changes nothing of tensorflow's and keras3's", {
+test_on(trained_on, "loading gradops does not affect tensorflow and keras3", {
   library <- neighbours_library()
   arguments <- c(paste0("numpy,", backend), library)
   out <- run_script(test_path("scripts", "before-and-after.R"), arguments, paste0("KERAS_BACKEND=", backend))
   expect_match(out[length(out)], "^0 of [1-9][0-9]+ differ$", info = paste(out, collapse = "\n"))
 })
 
-test_on("jax", "a model with gradops' ops in it is loaded where gradops has not run yet", {
+test_on("jax", "a model with gradops ops loads in a session where gradops has not run", {
   library <- neighbours_library()
   file <- withr::local_tempfile(fileext = ".keras")
   run <- function(...) {

@@ -1,4 +1,4 @@
-# Functions of single numbers, which a compiled function logs on NumPy; elsewhere the same code does without.
+# Functions of scalars. On NumPy a compiled function logs them; on other backends the same code runs without a log.
 
 y <- c(0.3, -0.2, 0.5, 1.1, -0.7)
 
@@ -21,7 +21,7 @@ in_elements <- function(p) {
 
 start <- c(-2, -1.5, 0.5)
 
-test_each("loops over numbers have the derivatives of the same function that is not compiled", {
+test_each("loops over scalars have the derivatives of the uncompiled function", {
   for (f in list(in_scalars, in_elements)) {
     compiled <- jit(value_and_grad(f))(start)
     expect_equal(compiled$value, f(start))
@@ -32,14 +32,14 @@ test_each("loops over numbers have the derivatives of the same function that is 
   expect_equal(jit(hessian_fn(in_elements))(start), hessian(in_scalars, start))
 })
 
-test_once("they are native, and R is left out of them", {
+test_once("scalar loops are native and do not run R", {
   skip_if(config_backend() != "numpy" || !reticulate::py_module_available("llvmlite"), "native code is NumPy's")
   f <- jit(value_and_grad(in_scalars))
   f(start)
   expect_match(paste(format(f), collapse = "\n"), "([0-9]+) steps, \\1 native in 1 run")
 })
 
-test_once("squares of absolute values are smooth at 0, one by one as together", {
+test_once("squares of absolute values are smooth at 0, logged or vectorised", {
   skip_without("numpy")
   local_backend("numpy")
   power <- function(x) {
@@ -60,7 +60,7 @@ test_once("squares of absolute values are smooth at 0, one by one as together", 
   }
 })
 
-test_once("long loops are written down in parts", {
+test_once("long loops are logged in parts", {
   skip_without("numpy")
   local_backend("numpy")
   f <- function(p) {
@@ -72,7 +72,7 @@ test_once("long loops are written down in parts", {
   expect_equal(found$gradient, c(0.999^4000, (1 - 0.999^4000) / 0.001), tolerance = 1e-10)
 })
 
-test_each("each function of R's on a number", {
+test_each("each R function of a scalar", {
   functions <- list(
     exp, log, sqrt, log1p, expm1, log2, log10, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, lgamma, abs,
     function(x) -x, function(x) x^2, function(x) 2^x, function(x) x^x, function(x) x - 1L, function(x) 3 / x,
@@ -90,7 +90,7 @@ test_each("each function of R's on a number", {
   }
 })
 
-test_each("names go with numbers as they do elsewhere", {
+test_each("scalars keep names like other values", {
   seen <- NULL
   f <- function(p) {
     a <- p["a"] * 2
@@ -105,7 +105,7 @@ test_each("names go with numbers as they do elsewhere", {
   expect_equal(seen, c("a", "b"))
 })
 
-test_each("a number on the way has its own gradient and hooks", {
+test_each("an intermediate scalar has its own gradient and hooks", {
   hooked <- NULL
   f <- function(p) {
     a <- p[1] * p[2]
@@ -131,7 +131,7 @@ test_each("a number on the way has its own gradient and hooks", {
   expect_false(is.null(hooked))
 })
 
-test_each("an element has its own gradient where a vector is read as a whole", {
+test_each("an element has its own gradient if the vector is also read as a whole", {
   M <- matrix(sin(1:300), 100)
   x <- c(0.4, -0.7, 0.2)
   first <- function(p) {
@@ -157,7 +157,7 @@ test_each("an element has its own gradient where a vector is read as a whole", {
   expect_equal(found$gradient, numeric_gradient(both, x), tolerance = 1e-6)
 })
 
-test_each("scopes, stopped and custom gradients in between", {
+test_each("scopes, stopped and custom gradients between scalar operations", {
   twice <- op_custom_gradient(function(x) list(x^2, function(upstream) 100 * upstream))
   has_no_grad <- backend %in% c("numpy", "torch")
   f <- function(p) {
@@ -175,7 +175,7 @@ test_each("scopes, stopped and custom gradients in between", {
   expect_equal(found$gradient, c(a * 3 * a + a * a - 2 * a * x[2] + 100 * a, a * x[2] + a))
 })
 
-test_each("with loops and branches that are steps of the program", {
+test_each("combined with loops and branches that are program steps", {
   f <- function(p) {
     q <- exp(p[1])
     last <- op_scan(function(state, y) list(state * q + y * p[2], NULL), q * 2, y)[[1]]
@@ -188,7 +188,7 @@ test_each("with loops and branches that are steps of the program", {
   expect_equal(found$gradient, numeric_gradient(of_numbers, x), tolerance = 1e-6)
 })
 
-test_contract("a number is a tensor like any other", {
+test_contract("a logged scalar acts like any tensor", {
   f <- function(p) {
     a <- p[1] + p[2]
     expect_null(dim(a))
@@ -212,7 +212,7 @@ test_contract("a number is a tensor like any other", {
   }
 })
 
-test_each("other dtypes and shapes go the ordinary way", {
+test_each("other dtypes and shapes are not logged", {
   f <- function(p) p[1] * 2 + p[2]^2
   single <- op_convert_to_tensor(c(0.5, 0.25), dtype = "float32")
   expect_equal(op_dtype(jit(f)(single)), "float32")
@@ -222,10 +222,10 @@ test_each("other dtypes and shapes go the ordinary way", {
   expect_equal(as.numeric(whole), 5)
 })
 
-test_each("a number that is used later is an error, as any traced tensor", {
+test_each("a logged scalar used after the call is an error, as for any traced tensor", {
   withr::defer(state$kept <- NULL)
   f <- jit(function(p) {
-    state$kept <- p[1] * 2 # of gradops' namespace, which is not compared
+    state$kept <- p[1] * 2 # in gradops' namespace, which is not compared
     p[1] * 3
   })
   expect_equal(f(c(1, 2)), 3)
@@ -233,7 +233,7 @@ test_each("a number that is used later is an error, as any traced tensor", {
   expect_error(as.numeric(state$kept + 1), class = "gradops_error")
 })
 
-test_once("random functions of numbers, compiled and not", {
+test_once("random functions of scalars, compiled and uncompiled", {
   skip_without("numpy")
   local_backend("numpy")
   withr::local_seed(20261122)
@@ -262,7 +262,7 @@ test_once("random functions of numbers, compiled and not", {
   }
 })
 
-test_each("what is read of a vector between operations on numbers and on vectors", {
+test_each("reading elements between scalar and vector operations", {
   f <- function(p) {
     a <- p[1] * 2
     v <- exp(p)
@@ -295,7 +295,7 @@ test_each("elements of matrices and arrays", {
   expect_error(jit(function(p) outer(p, p)[3, 1])(c(1, 2)), "2 elements", class = "gradops_error_axis")
 })
 
-test_each("distributions of numbers in a loop are those of vectors", {
+test_each("distribution functions of scalars in a loop match those of vectors", {
   skip_if(backend != "numpy", "operations are logged for NumPy alone")
   chosen <- list(
     hyper = c(9.5, 8, 6), binom = c(6, 0.4), geom = 0.3, beta = c(1.7, 0.9), unif = c(-0.5, 8), f = c(3.5, 7), t = 3.5,
@@ -325,7 +325,7 @@ test_each("distributions of numbers in a loop are those of vectors", {
   }
 })
 
-test_each("elements of a matrix that is no input of the log are read where it is, by two indices, too", {
+test_each("elements of a matrix that is not an input of the log are read in place, also by two indices", {
   skip_if_not(backend == "numpy")
   x <- seq(0.1, 1.6, 0.1) + 0.01
   kinds <- list(function(m) m > 0.5, function(m) op_cast(m * 10, "int32"))
@@ -347,7 +347,7 @@ test_each("elements of a matrix that is no input of the log are read where it is
   }
 })
 
-test_each("loops that fill matrices, one element at a time, have the derivatives of plain numbers", {
+test_each("loops that fill matrices element by element have the derivatives of plain numbers", {
   filled <- function(p) {
     n <- matrix(0, 3, 4, dimnames = list(letters[1:3], NULL))
     n[, 1] <- exp(p)
@@ -355,9 +355,9 @@ test_each("loops that fill matrices, one element at a time, have the derivatives
       n[1, t] <- p[1] * t
       for (a in 2:3) {
         n[a, t] <- n[a - 1, t - 1] * exp(-p[a])
-        n[a, t] <- n[a, t] + n["a", t] / t # again, and by name
+        n[a, t] <- n[a, t] + n["a", t] / t # a second time, and by name
       }
-      if (t == 3) old <- n # keeps what is assigned afterwards out
+      if (t == 3) old <- n # `old` must not see later assignments
     }
     grown <- numeric(1)
     for (k in 1:5) grown[k] <- if (k == 1) n[2, 3] else grown[k - 1] * n[3, 2.9] + p[2]

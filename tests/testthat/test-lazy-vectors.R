@@ -1,11 +1,12 @@
-# Short vectors in compiled functions, which are logged number by number on NumPy; elsewhere the same code does without.
+# Short vectors in compiled functions. On NumPy they are logged element by element; other backends run the same code
+# without a log.
 
-# Other backends compile in their own ways, which take longer and are tested elsewhere.
+# Other backends take longer to compile and are tested elsewhere.
 some <- function(cases, backend) {
   if (backend == "numpy" || nzchar(Sys.getenv("GRADOPS_LONG"))) cases else cases[seq(1, length(cases), 9)]
 }
 
-# The value and gradient of `f` compiled, as they are without.
+# Checks that value and gradient of `f` are the same compiled and uncompiled.
 expect_same_compiled <- function(f, x, info = NULL) {
   found <- jit(value_and_grad(f))(x)
   plain <- value_and_grad(f)(x)
@@ -14,7 +15,7 @@ expect_same_compiled <- function(f, x, info = NULL) {
   expect_equal(found$gradient, numeric_gradient(function(x) as.numeric(f(x)), x), info = info, tolerance = 1e-6)
 }
 
-test_each("loops over short vectors have the derivatives of the same function that is not compiled", {
+test_each("loops over short vectors have the derivatives of the uncompiled function", {
   y <- matrix(c(0.3, -0.2, 0.5, 1.1, -0.7, 0.4), 3)
   walk <- function(p) {
     state <- c(p[1], 0.5)
@@ -44,7 +45,7 @@ test_each("loops over short vectors have the derivatives of the same function th
   expect_equal(jit(hessian_fn(walk))(c(0.3, -0.4, 0.2)), hessian(walk, c(0.3, -0.4, 0.2)))
 })
 
-test_contract("each way to make and to use a short vector", {
+test_contract("each way to create and use a short vector", {
   functions <- list(
     function(u) c(u, 3), function(u) c(2, u[1] * 2, u), function(u) u[-1], function(u) u[c(TRUE, FALSE, TRUE)],
     function(u) u[c(1, 1, 3)], function(u) rev(u), function(u) -u, function(u) +u, function(u) u^2, function(u) 2^u,
@@ -78,7 +79,7 @@ test_contract("each way to make and to use a short vector", {
   }
 })
 
-test_each("loops over small matrices have the derivatives of the same function that is not compiled", {
+test_each("loops over small matrices have the derivatives of the uncompiled function", {
   y <- matrix(c(0.3, -0.2, 0.5, 1.1, -0.7, 0.4, 0.2, 0.9), 4)
   kalman <- function(p) {
     A <- diag(2)
@@ -105,7 +106,7 @@ test_each("loops over small matrices have the derivatives of the same function t
   expect_equal(jit(hessian_fn(kalman))(c(0.1, -1, 0)), hessian(kalman, c(0.1, -1, 0)))
 })
 
-test_each("each way to make and to use a small matrix", {
+test_each("each way to create and use a small matrix", {
   made <- list(
     function(u) matrix(u, 2), function(u) matrix(u[1:4], 2, byrow = TRUE), function(u) outer(u[1:2], u[3:4]),
     function(u) rbind(u[1:2], u[3:4]), function(u) matrix(u, 2, 2) %*% diag(2), function(u) diag(u[1:2]),
@@ -133,7 +134,7 @@ test_each("each way to make and to use a small matrix", {
       found <- jit(value_and_grad(g))(x)
       expect_equal(found$value, as.numeric(g(op_convert_to_tensor(x))), info = info)
       expect_equal(found$gradient, gradient(g, x), info = info)
-      if (!identical(make, made[[1]])) break # of the others the first use alone
+      if (!identical(make, made[[1]])) break # only the first use of the others
     }
   }
   for (f in some(used, backend)) {
@@ -147,7 +148,7 @@ test_each("each way to make and to use a small matrix", {
   }
 })
 
-test_each("a short vector on the way has its own gradient and hooks", {
+test_each("an intermediate short vector has its own gradient and hooks", {
   hooked <- NULL
   f <- function(p) {
     v <- c(p[1] * p[2], exp(p[1]))
@@ -169,12 +170,12 @@ test_each("a short vector on the way has its own gradient and hooks", {
   expect_false(is.null(hooked))
 })
 
-test_each("scopes, stopped and custom gradients, loops and branches beside short vectors", {
+test_each("scopes, stopped and custom gradients, loops and branches with short vectors", {
   twice <- op_custom_gradient(function(x) list(x^2, function(upstream) 100 * upstream))
   f <- function(p) {
     v <- c(exp(p[1]), p[2])
     fixed <- with_stop_gradient(v * p[2])
-    kept <- with_stop_gradient(c(v, 1)) # made inside, its elements outside
+    kept <- with_stop_gradient(c(v, 1)) # created inside, its elements outside
     scaled <- op_scaled_gradient(v, -2) * p[2]
     last <- op_scan(function(state, y) list(state * v + y * p[2], NULL), v * 2, c(0.1, 0.2))[[1]]
     again <- checkpoint(function(w) sum(w * v))(v * 3)
@@ -186,13 +187,13 @@ test_each("scopes, stopped and custom gradients, loops and branches beside short
   g <- function(p) {
     v <- c(exp(p[1]), p[2])
     inside <- with_no_grad(v * 3)
-    whole <- with_no_grad(v %*% v) # the tensor of `v` is made in there
+    whole <- with_no_grad(v %*% v) # the tensor of `v` is created in the scope
     sum(inside * v) + whole[1, 1] + (v %*% v)[1, 1]
   }
   expect_equal(jit(value_and_grad(g))(x)$gradient, gradient(g, x))
 })
 
-test_each("what does not fit is an error as elsewhere", {
+test_each("mismatched sizes are an error as elsewhere", {
   wrong <- list(
     function(u) u[4], function(u) u[2:5], function(u) u + c(u[1], 1), function(u) u[c(1, NA)], function(u) u[0:3],
     function(u) u["a"], function(u) u[-5], function(u) matrix(u, 1) %*% matrix(u, 1), function(u) u %*% matrix(1:4, 2),
@@ -206,7 +207,7 @@ test_each("what does not fit is an error as elsewhere", {
   }
 })
 
-test_once("random functions of short vectors, compiled and not", {
+test_once("random functions of short vectors, compiled and uncompiled", {
   skip_without("numpy")
   local_backend("numpy")
   withr::local_seed(20261122)
@@ -246,12 +247,12 @@ test_once("random functions of short vectors, compiled and not", {
   }
 })
 
-test_once("what is left out of a sum of logged numbers is left out", {
+test_once("elements left out of a logged sum stay out", {
   f <- function(p) sum((p * c(1, NA, 2)), na.rm = TRUE)
   expect_equal(as.double(jit(f)(c(1, 2, 3))), 7)
 })
 
-test_each("systems and determinants of one and two rows, by their own formulas", {
+test_each("linear solves and determinants of one and two rows use closed formulas", {
   square <- function(p) matrix(c(p[1], p[2], p[2] * 2, p[3]), 2)
   functions <- list(
     function(p) sum(solve(square(p)) * c(1, 2, 3, 4)), function(p) sum(solve(square(p), c(1, 2))^2),
@@ -272,7 +273,7 @@ test_each("systems and determinants of one and two rows, by their own formulas",
   expect_equal(gradient(function(p) tryCatch(1 / det(solve(diag(2) * p)), error = function(e) p * 7), 0), 7)
 })
 
-test_each("parts, joins and products that a log leaves to others", {
+test_each("slices, joins and products that are not logged", {
   f <- function(p) {
     v <- p[1:2] * 2
     m <- matrix(p, 2) * v[1]
@@ -290,7 +291,7 @@ test_each("parts, joins and products that a log leaves to others", {
   expect_equal(seen, list(c(2L, 2L), 2L, c(1L, 1L), 1L), ignore_attr = TRUE)
 })
 
-test_once("an error in a loop over short vectors is R's own, and what was logged before it is whole", {
+test_once("an error in a loop over short vectors is R's own, and earlier log entries are intact", {
   skip_without("numpy")
   local_backend("numpy")
   fails <- TRUE

@@ -1,6 +1,6 @@
-# Long trainings leave nothing behind: R's cells, Python's objects and the process' memory stay as they are.
+# Long trainings do not leak: R's cells, Python's objects and the process memory stay constant.
 
-# What is there after all that can go has gone.
+# Returns the memory in use after collecting all garbage.
 memory <- function() {
   collect <- reticulate::import("gc")$collect
   for (i in 1:2) {
@@ -18,13 +18,13 @@ memory <- function() {
 expect_no_growth <- function(step, times) {
   python <- reticulate::import("gc")
   python$collect()
-  python$freeze() # what is there before is not looked at again
+  python$freeze() # existing objects are not searched again
   withr::defer(python$unfreeze())
-  for (round in 1:3) { # R compiles what runs often
+  for (round in 1:3) { # R byte-compiles functions that run often
     for (i in seq_len(min(times / 2, 100))) step()
     before <- memory()
   }
-  for (round in 1:3) { # what leaks grows in each, what the allocators keep does not
+  for (round in 1:3) { # a leak grows in each round, memory kept by allocators does not
     for (i in seq_len(times)) step()
     growth <- memory() - before
     if (growth[["megabytes"]] < 25) break
@@ -35,7 +35,7 @@ expect_no_growth <- function(step, times) {
   expect_lt(growth[["megabytes"]], 25)
 }
 
-test_each("training leaves nothing behind", {
+test_each("training does not leak", {
   skip_on_cran()
   times <- if (is_long()) c(numpy = 300, torch = 200, tensorflow = 100, jax = 100)[[backend]] else 150
   x <- parameter(c(1, 2))
@@ -55,7 +55,7 @@ test_each("training leaves nothing behind", {
   }, times)
 })
 
-test_each("functions made anew leave nothing behind", {
+test_each("functions created in a loop do not leak", {
   skip_on_cran()
   times <- c(numpy = 100, torch = 100, tensorflow = 50, jax = 50)[[backend]]
   x <- parameter(c(1, 2))
@@ -66,7 +66,7 @@ test_each("functions made anew leave nothing behind", {
   }, times)
 })
 
-test_each("a hundred thousand calls of R functions from Python leave nothing behind", {
+test_each("a hundred thousand calls of R functions from Python do not leak", {
   skip_if(!nzchar(Sys.getenv("GRADOPS_LONG")), "long: GRADOPS_LONG is not set")
   skip_if(backend != "numpy", "the calls are the same on every backend")
   calls <- 0

@@ -7,7 +7,7 @@ state_space <- function(p, y) {
   y <- observed(y)
   phi <- tanh(p$a)
   report(sd = exp(p$log_q), phi, range(phi * p$h[1:2]))
-  seen <- sum(dnorm(y, p$h, exp(p$log_r), log = TRUE)) # before what it depends on
+  seen <- sum(dnorm(y, p$h, exp(p$log_r), log = TRUE)) # comes before the code it depends on
   -seen - dnorm(p$h[1], 0, exp(p$log_q) / sqrt(1 - phi^2), log = TRUE) -
     sum(dnorm(p$h[-1], phi * p$h[-n], exp(p$log_q), log = TRUE))
 }
@@ -24,7 +24,7 @@ kalman <- function(y, phi, q, r) {
   z
 }
 
-test_each("one-step-ahead residuals of a state space model are the Kalman filter's", {
+test_each("one-step-ahead residuals of a state space model match the Kalman filter", {
   n <- 30
   y <- series(n)
   start <- list(a = 0.9, log_q = -0.7, log_r = -0.9, h = numeric(n))
@@ -33,10 +33,10 @@ test_each("one-step-ahead residuals of a state space model are the Kalman filter
   z <- kalman(y, tanh(p$a), exp(p$log_q), exp(p$log_r))
   expect_equal(residuals(fit, "gaussian"), z, tolerance = 1e-6)
   for (method in c("slope", "integral", "mode")) expect_equal(residuals(fit, method), z, tolerance = 1e-6)
-  expect_equal(residuals(fit), z, tolerance = 0.01) # the Laplace approximation of a tail is none of a normal density
+  expect_equal(residuals(fit), z, tolerance = 0.01) # the Laplace approximation of a tail is not exact
   expect_equal(nlme::ranef(fit)$h, fit$parameters$h)
 
-  # what it reports, by the delta method
+  # standard errors of reports by the delta method
   found <- predict(fit, se.fit = TRUE)
   expect_named(found$fit, c("sd", "phi", "range(phi * p$h[1:2])"))
   expect_equal(found$fit$phi, tanh(p$a))
@@ -46,7 +46,7 @@ test_each("one-step-ahead residuals of a state space model are the Kalman filter
   expect_error(predict(fit, "phj"), "no parameter `phj`", class = "gradops_error_argument")
 }, "numpy")
 
-test_once("simulations draw what depends on what is drawn, whatever the order in the code", {
+test_once("simulations draw dependent observations after the values they depend on", {
   n <- 200
   start <- list(a = atanh(0.8), log_q = 0, log_r = log(0.5), h = numeric(n))
   o <- objective(function(p) state_space(p, numeric(n)), start = start, random = "h")
@@ -64,7 +64,7 @@ test_once("simulations draw what depends on what is drawn, whatever the order in
   expect_equal(sd(fixed$y), 0.5, tolerance = 0.15)
 })
 
-test_once("normal observations need no density to have residuals", {
+test_once("normal observations have residuals without a density function", {
   y <- c(1.2, 0.8, 3.1, 2.6)
   cov <- 0.81 + diag(c(1, 2, 1, 3))
   nll <- function(p) p$u^2 / 1.62 + sum((observed(y) - p$m - p$u)^2 / (2 * c(1, 2, 1, 3)))
@@ -79,7 +79,7 @@ poisson_nll <- function(p, data) {
   -sum(dpois(observed(data$y)[keep], exp(p$beta[1] + p$beta[2] * data$x[keep]), log = TRUE))
 }
 
-test_each("few effects: residuals, reports, what is drawn", {
+test_each("few random effects: residuals, reports, simulations", {
   data <- data.frame(id = c(1, 1, 2, 2), y = c(1.2, 0.8, 3.1, 2.6))
   nll <- function(p, data) {
     report(groups = p$mean + p$u)
@@ -95,7 +95,7 @@ test_each("few effects: residuals, reports, what is drawn", {
   expect_equal(dim(simulate(fit, 2)), c(4L, 2L))
 })
 
-test_each("counts: quantile residuals, simulations with the names of R's", {
+test_each("counts: quantile residuals, and simulations named as in R", {
   fit <- maximize_likelihood(poisson_nll, list(beta = c(0, 0)), counts)
   mean <- exp(coef(fit)[1] + coef(fit)[2] * counts$x)
   set.seed(3)
@@ -119,7 +119,7 @@ test_each("counts: quantile residuals, simulations with the names of R's", {
   expect_lt(max(abs(coef(again) - coef(fit)) / sqrt(diag(vcov(fit)))), 4)
 })
 
-test_once("differences are drawn after what they are differences to", {
+test_once("differences are drawn after the values they refer to", {
   draw <- function(nll) objective(nll, start = list(a = 1))$simulate()
   close <- function(x, mean) -sum(dnorm(x, mean, 1e-9, log = TRUE))
   y <- numeric(6)
@@ -147,7 +147,7 @@ test_once("differences are drawn after what they are differences to", {
   expect_error(draw(function(p) close(diff(diff(observed(y))), p$a)), "`differences`", class = "gradops_error_argument")
 })
 
-test_once("what cannot be drawn is named", {
+test_once("observations that cannot be simulated are named", {
   y <- c(1, 3, 2, 0)
   draw <- function(nll, start = list(a = 1)) objective(nll, start = start)$simulate()
   refused <- function(nll, message) expect_error(draw(nll), message, class = "gradops_error_argument")

@@ -1,4 +1,4 @@
-# Models of the field beside R's own fitters, or a likelihood in closed form whose Hessian is by differences.
+# Common models against R's own fitters, or against closed-form likelihoods with numerical Hessians.
 
 set.seed(7)
 n <- 60
@@ -24,7 +24,7 @@ expect_glm <- function(nll, start, ...) {
   expect_fit(maximize_likelihood(nll, start, d), coef(glm), coef(summary(glm))[, 2])
 }
 
-# `nll` of a vector, in R's numbers.
+# Checks that the fit minimises `nll`, a function of an R vector.
 expect_minimum <- function(fit, nll) {
   scaled <- function(z) nll(coef(fit) + z * sqrt(diag(vcov(fit))))
   best <- nlminb(
@@ -44,7 +44,7 @@ test_each("generalised linear models", {
   gamma <- \(p, d) -sum(dgamma(d$positive, 2, rate = 2 / exp(line(p, d)), log = TRUE))
   fit <- maximize_likelihood(gamma, start, d)
   glm <- glm(positive ~ x, Gamma("log"), d, control = list(epsilon = 1e-14))
-  expect_fit(fit, coef(glm)) # whose standard errors are by the expected information
+  expect_fit(fit, coef(glm)) # its standard errors use the expected information
   expect_minimum(fit, function(p) -sum(dgamma(d$positive, 2, rate = 2 / exp(p[1] + p[2] * d$x), log = TRUE)))
   linear <- maximize_likelihood(
     \(p, d) -sum(dnorm(d$normal, line(p, d), exp(p$s), log = TRUE)), c(start, s = 0), d
@@ -53,19 +53,19 @@ test_each("generalised linear models", {
   expect_fit(linear, c(coef(lm), log(sigma(lm) * sqrt(58 / 60))), c(coef(summary(lm))[, 2] * sqrt(58 / 60)))
 })
 
-test_each("a negative binomial model is MASS's", {
+test_each("a negative binomial model matches MASS", {
   nll <- \(p, d) -sum(dnbinom(d$count, mu = exp(line(p, d)), size = exp(p$k), log = TRUE))
   fit <- maximize_likelihood(nll, c(start, k = 0), d)
   mass <- MASS::glm.nb(count ~ x, d, control = glm.control(1e-14, 100))
   expect_fit(fit, c(coef(mass), log(mass$theta)))
   expect_equal(as.numeric(logLik(fit)), as.numeric(logLik(mass)), tolerance = 1e-9)
-  # MASS' standard errors are by the expected information, at the size as if it were known
+  # MASS' standard errors use the expected information, with the size treated as known
   expect_minimum(fit, function(p) {
     -sum(dnbinom(d$count, mu = exp(p[1] + p[2] * d$x), size = exp(p[3]), log = TRUE))
   })
 })
 
-test_each("survival times with censoring are survival's", {
+test_each("censored survival times match survival", {
   nll <- function(p, d) {
     shape <- exp(-p$s)
     scale <- exp(line(p, d))
@@ -104,7 +104,7 @@ test_each("GARCH(1, 1) and a hidden Markov model", {
     }
     total
   }
-  # on PyTorch, where each step is a call, from near the minimum
+  # on PyTorch, where each step is a call, start near the minimum
   from <- function(start, nll) if (config_backend() == "numpy") start else nlminb(start, nll)$par + 0.01
   fit <- maximize_likelihood(garch, from(c(omega = -1, alpha = -1, beta = 0), garch))
   expect_minimum(fit, garch)
@@ -132,7 +132,7 @@ intercepts <- function(p, d) {
 }
 effects <- c(start, list(s = 0, t = 0, u = numeric(10)))
 
-test_each("random intercepts are nlme's, and those of the closed form", {
+test_each("random intercepts match nlme and the closed form", {
   fit <- maximize_likelihood(intercepts, effects, d, random = "u")
   closed <- function(p) {
     v <- exp(2 * p[3]) * diag(nrow(d)) + exp(2 * p[4]) * outer(d$g, d$g, "==")
@@ -142,13 +142,13 @@ test_each("random intercepts are nlme's, and those of the closed form", {
   expect_minimum(fit, closed)
   lme <- nlme::lme(normal ~ x, d, ~ 1 | g, method = "ML", control = list(tolerance = 1e-12, msTol = 1e-14))
   expect_fit(fit, nlme::fixef(lme), tolerance = 1e-5)
-  # nlme's standard errors are at variances as if these were known: of that block of the Hessian
+  # nlme's standard errors treat the variances as known: use that block of the Hessian
   expect_equal(unname(solve(fit$hessian[1:2, 1:2])), unname(lme$varFix), tolerance = 1e-5)
   expect_equal(as.numeric(logLik(fit)), as.numeric(logLik(lme)), tolerance = 1e-8)
   expect_equal(fit$parameters$u, nlme::ranef(lme)[[1]], tolerance = 1e-4)
 }, c("numpy", "torch"))
 
-test_each("crossed effects and a logistic model with intercepts are lme4's", {
+test_each("crossed effects and a logistic model with intercepts match lme4", {
   skip_if_not_installed("lme4")
   nll <- function(p, d) {
     mean <- line(p, d) + p$u[d$g] + p$v[d$h]
@@ -175,8 +175,8 @@ test_each("crossed effects and a logistic model with intercepts are lme4's", {
   fit <- maximize_likelihood(logistic, effects[c("a", "b", "t", "u")], d, random = "u")
   glmer <- lme4::glmer(binary ~ x + (1 | g), d, binomial, control = lme4::glmerControl(tolPwrss = 1e-12))
   expect_equal(as.numeric(logLik(fit)), as.numeric(logLik(glmer)), tolerance = 1e-6)
-  expect_fit(fit, lme4::fixef(glmer), tolerance = 1e-3) # as far as its search goes
-  expect_minimum(fit, function(p) { # the approximation, in R's numbers
+  expect_fit(fit, lme4::fixef(glmer), tolerance = 1e-3) # as far as its search converges
+  expect_minimum(fit, function(p) { # the Laplace approximation, computed in R
     u <- numeric(10)
     sums <- function(x) as.vector(rowsum(x, d$g))
     for (step in 1:30) {
@@ -189,7 +189,7 @@ test_each("crossed effects and a logistic model with intercepts are lme4's", {
   })
 }, c("numpy", "torch"))
 
-test_each("an AR(1) state space model is the Kalman filter's", {
+test_each("an AR(1) state space model matches the Kalman filter", {
   set.seed(52)
   y <- as.vector(arima.sim(list(ar = 0.8), 100, sd = 0.5)) + 0.3 * rnorm(100)
   joint <- function(p) {
@@ -214,7 +214,7 @@ test_each("an AR(1) state space model is the Kalman filter's", {
   expect_minimum(fit, kalman)
 }, c("numpy", "torch"))
 
-test_each("a spatial field with a sparse precision, and a P-spline, which is mgcv's", {
+test_each("a spatial field with a sparse precision; a P-spline, which matches mgcv", {
   grid <- expand.grid(1:6, 1:6)
   near <- as.matrix(dist(grid)) == 1
   laplacian <- diag(rowSums(near)) - near

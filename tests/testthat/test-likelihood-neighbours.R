@@ -25,7 +25,7 @@ test_each("broom's columns", {
   expect_named(generics::augment(unmarked), c("g", "x", "y"))
 })
 
-test_once("emmeans of the linear predictor are those of glm()", {
+test_once("emmeans of the linear predictor match glm()", {
   skip_if_not_installed("emmeans")
   fit <- fitted_counts()
   found <- as.data.frame(emmeans::emmeans(fit, ~g, formula = y ~ g + x, coefficients = "beta"))
@@ -46,7 +46,7 @@ test_once("emmeans of the linear predictor are those of glm()", {
   expect_error(emmeans::emmeans(fit, "g", formula = ~g, coefficients = "beta"), "give a data frame as `data`")
 })
 
-test_once("marginaleffects' predictions and slopes are those of glm()", {
+test_once("marginaleffects' predictions and slopes match glm()", {
   fit <- fitted_counts()
   rows <- transform(counts, x = x + 1)
   expect_equal(
@@ -89,7 +89,7 @@ test_once("draws have the covariance of estimates and effects", {
   expect_equal(tidied$std.error, sqrt(c(2, 1)), tolerance = 1e-6)
 })
 
-test_once("profiles go through what is estimated with a value fixed", {
+test_once("profiles pass through the estimates with one value fixed", {
   fit <- fitted_counts()
   found <- profile(fit, "beta4", points = 3)
   expect_named(found, "beta4")

@@ -26,7 +26,7 @@ test_each("a positive parameter has its own standard error", {
 
 counts <- c(a = 12, b = 30, c = 18)
 
-test_each("shares, chances, cut points and Cholesky factors", {
+test_each("simplex, interval, ordered and Cholesky parameters", {
   shares <- maximize_likelihood(
     function(p) -sum(counts * log(p$w)), list(w = c(a = 0.3, b = 0.3, c = 0.4)),
     transforms = list(w = transform_simplex())
@@ -97,7 +97,7 @@ test_each("transforms with random effects, reports and residuals", {
   expect_length(simulate(fit, 1, seed = 1)[[1]], 12)
 }, "numpy")
 
-test_once("a sampler's density counts the Jacobian", {
+test_once("a sampler's density includes the Jacobian", {
   skip_if_not_installed("posterior")
   density <- function(p) -sum(dgamma(p$rate, 3, 2, log = TRUE))
   fit <- maximize_likelihood(density, list(rate = 1), transforms = list(rate = transform_positive()))

@@ -1,7 +1,7 @@
 counts <- data.frame(x = c(0:9, 2, 4), y = c(1, 1, 4, 2, 3, 5, 6, 4, 9, 11, 2, 3))
 poisson_nll <- function(p, data) -sum(dpois(data$y, exp(p$beta[1] + p$beta[2] * data$x), log = TRUE))
 
-test_each("a fit has what glm()'s has", {
+test_each("a fit has the components of glm()'s", {
   fit <- maximize_likelihood(poisson_nll, list(beta = c(0, 0)), counts)
   glm <- glm(y ~ x, poisson, counts, control = list(epsilon = 1e-14))
   expect_equal(unname(coef(fit)), unname(coef(glm)), tolerance = 1e-7)
@@ -18,7 +18,7 @@ test_each("a fit has what glm()'s has", {
   expect_equal(at$se.fit, unname(errors), tolerance = 1e-6)
 })
 
-test_each("profile intervals and tests are of the likelihood's ratio", {
+test_each("profile intervals and tests use the likelihood ratio", {
   fit <- maximize_likelihood(poisson_nll, list(beta = c(0, 0)), counts)
   ends <- confint(fit, 2, method = "profile")
   for (end in ends) {
@@ -37,7 +37,7 @@ joint <- function(p, data) {
   seen <- sum(dnorm(data$y, p$mean + p$u[data$id], exp(p$log_sd), log = TRUE))
   -seen - sum(dnorm(p$u, 0, exp(p$log_tau), log = TRUE))
 }
-marginal <- function(theta) { # mean, log sd, log tau
+marginal <- function(theta) { # arguments: mean, log sd, log tau
   same <- outer(herds$id, herds$id, "==")
   cov <- exp(2 * theta[2]) * diag(12) + exp(2 * theta[3]) * same
   r <- herds$y - theta[1]
@@ -91,7 +91,7 @@ test_each("vectors with names, bounds and maps", {
   expect_error(nobs(shared), class = "gradops_error_argument")
 })
 
-test_each("what is wrong is named", {
+test_each("problems of a fit are named", {
   y <- c(1, 2, 4)
   expect_warning(
     fit <- maximize_likelihood(\(p) sum((y - p$a - 2 * p$b)^2), list(a = 0, b = 0)), "along a - 0.5 b",
@@ -122,7 +122,7 @@ test_each("what is wrong is named", {
   expect_error(anova(fit), class = "gradops_error_argument")
 })
 
-test_each("fits have fitted values and residual degrees of freedom, and say what they lack", {
+test_each("fits have fitted values and residual degrees of freedom, or name what they lack", {
   rows <- data.frame(x = 0:4, y = c(1, 1, 4, 5, 11))
   nll <- function(p, data) {
     mean <- exp(p$a + p$b * data$x)

@@ -1,11 +1,11 @@
-# Methods that the user defines for generics of R's that gradops masks: R looks for them from the frame that calls the
-# generic on, so they may stand in the function itself.
+# Methods that the user defines for R generics masked by gradops. R looks for methods from the calling frame on, so a
+# method may be defined in the function itself.
 
-# Groups of generics, with a function of each.
+# One function of each group of generics.
 groups <- list(Summary = "max", Math = "exp", Ops = "*", Complex = "Mod")
 
-# All of R's S3 generics that adapted code has another function for, by name, with R's function; the groups; and those
-# that R dispatches on in compiled code. A length cannot be a tensor.
+# Returns every R S3 generic that adapted code replaces, by name, with R's function; the groups; and generics that R
+# dispatches internally. A length cannot be a tensor.
 walked_generics <- function() {
   internal <- c(setdiff(.S3PrimitiveGenerics, "length"), "unlist", "as.vector", "+", "%%", "==")
   names <- c(ls(gradops:::overloads(), all.names = TRUE), "[", "[[", "[<-", "[[<-", "log", internal)
@@ -17,7 +17,7 @@ walked_generics <- function() {
   unique(c(names(groups), internal, masked))
 }
 
-# R code that calls a generic on an object of class `k`, which holds `p`.
+# Returns R code that calls a generic on an object of class `k`, which holds `p`.
 call_of <- function(generic) {
   name <- as.name(if (generic %in% names(groups)) groups[[generic]] else generic)
   if (endsWith(generic, "<-")) {
@@ -34,7 +34,7 @@ call_of <- function(generic) {
   }
 }
 
-# A function of `p` whose method stands in it, in a `local()` around it, or in an environment that is sourced.
+# Functions of `p` whose method is defined inside, in a `local()` around them, or in a sourced environment.
 with_method <- list(
   `function` = function(generic, method, envir) {
     eval(bquote(function(p) {
@@ -67,23 +67,23 @@ with_method <- list(
   }
 )
 
-# The method takes a tensor as adapted code alone does.
+# Only adapted code passes a tensor to the method.
 square <- quote(function(...) {
   h <- c(0, 0)
   h[2] <- unclass(..1)[[1]]
   sum(h)^2
 })
 
-test_each("methods that stand anywhere in the user's code are found as by R, those of groups too", {
+test_each("methods defined anywhere in the user's code are found as in R, including group generics", {
   exports <- lapply(c("stats", "utils"), function(name) as.list(asNamespace(name), all.names = TRUE))
-  plain <- list2env(do.call(base::c, exports), parent = baseenv()) # no gradops
+  plain <- list2env(do.call(base::c, exports), parent = baseenv()) # without gradops
   generics <- walked_generics()
   found <- 0
   for (place in names(with_method)) {
     for (generic in generics) {
       of_r <- with_method[[place]](generic, square, new.env(parent = plain))
       expected <- tryCatch(suppressWarnings(of_r(3)), error = function(error) NULL)
-      if (!identical(expected, 9)) next # R itself looks elsewhere
+      if (!identical(expected, 9)) next # R itself dispatches differently
       f <- with_method[[place]](generic, square, new.env(parent = globalenv()))
       found <- found + 1
       expect_equal(gradient(f, 3), 6, info = paste(generic, "in", place))
@@ -93,7 +93,7 @@ test_each("methods that stand anywhere in the user's code are found as by R, tho
   expect_gt(found, 3 * 60)
 })
 
-test_each("an operator of the user's takes a tensor on its other side", {
+test_each("a user-defined operator accepts a tensor as its other operand", {
   f <- function(p) {
     k <- structure(list(2), class = "k")
     j <- structure(list(3), class = "j")
@@ -110,7 +110,7 @@ test_each("an operator of the user's takes a tensor on its other side", {
   }
 })
 
-test_each("a method decides where the first argument has a class, also if another one is a tensor", {
+test_each("the method of the first argument's class is used, even if another argument is a tensor", {
   f <- function(p) {
     k <- structure(1, class = "k")
     weighted.mean.k <- function(x, w, ...) sum(w^2)
@@ -138,7 +138,7 @@ test_each("a method decides where the first argument has a class, also if anothe
   expect_equal(as.numeric(h(structure(1, class = "k"), variable(3))), 9)
 })
 
-test_each("methods for R's own vectors are found, too", {
+test_each("methods for R's own vectors are found", {
   f <- function(p) {
     unique.numeric <- function(x, ...) sum(x^2)
     head.default <- function(x, ...) sum(x^3)
@@ -148,7 +148,7 @@ test_each("methods for R's own vectors are found, too", {
   expect_equal(gradient(f, c(1, 2)), numeric_gradient(f, c(1, 2)), tolerance = 1e-6)
 })
 
-test_each("a method that is registered decides about tensors within its object", {
+test_each("a registered method handles tensors inside its object", {
   home <- new.env(parent = baseenv())
   registerS3method("unique", "registered_k", function(x, ...) x[[1]]^2, home)
   registerS3method("cut", "registered_k", function(x, ...) x[[1]]^2, home)
@@ -161,7 +161,7 @@ test_each("a method that is registered decides about tensors within its object",
   expect_equal(gradient(f, 3), 18)
 })
 
-test_once("namesakes find a method where R does, also outside of differentiation", {
+test_once("functions with R's names find methods where R does, also outside differentiation", {
   f <- function() {
     k <- structure(1, class = "k")
     c.k <- function(...) 4

@@ -4,7 +4,7 @@ local_in_new_session <- function(value, envir = parent.frame()) {
   readRDS(file)
 }
 
-test_contract("tensors and variables come back from a file as they were", {
+test_contract("tensors and variables are restored from a file unchanged", {
   values <- matrix(c(1.5, -2, NaN, Inf, 0, 1e-300), 2)
   kept <- list(
     weights = parameter(values, role = "weights"),
@@ -30,14 +30,14 @@ test_contract("tensors and variables come back from a file as they were", {
   expect_output(print(serialize_tensor(kept$weights)), paste("serialized", backend, "float64 \\[2, 3\\]"))
 })
 
-test_contract("half precision comes back exactly", {
+test_contract("half precision is restored exactly", {
   half <- op_cast(c(1.5, 1 / 3), if (backend == "numpy") "float16" else "bfloat16")
   back <- unserialize_tensor(local_in_new_session(serialize_tensor(half)))
   expect_identical(op_dtype(back), op_dtype(half))
   expect_identical(as.numeric(back), as.numeric(half))
 })
 
-test_once("tensors can be brought to another backend", {
+test_once("tensors can be restored on another backend", {
   skip_without("torch")
   packed <- serialize_tensor(with_backend("torch", parameter(c(1, 2))))
   back <- unserialize_tensor(packed, backend = "numpy")
@@ -58,7 +58,7 @@ test_once("texts keep their roles and feedback", {
   }
 })
 
-test_once("what has no values, or is no tensor, cannot be kept", {
+test_once("traced tensors and other objects cannot be saved", {
   skip_without()
   expect_error(serialize_tensor(reticulate::py_eval("object()", convert = FALSE)), class = "gradops_error_type")
   traced <- jit(function(x) {
@@ -68,7 +68,7 @@ test_once("what has no values, or is no tensor, cannot be kept", {
   traced(c(1, 2))
 })
 
-test_each("an empty handle names what would have kept it", {
+test_each("a dead handle names the function that would have saved it", {
   gone <- local_in_new_session(parameter(c(1, 2)))
   uses <- list(
     \() gone + 1, \() op_exp(gone), \() sum(gone), \() gone[1], \() dim(gone), \() gone$grad, \() as.numeric(gone),
@@ -104,7 +104,7 @@ test_each("`$` completes public fields without evaluating them", {
   expect_false(any(startsWith(utils:::.DollarNames(x, ""), "_")))
 })
 
-test_each("fields that are numbers, texts or booleans are R's", {
+test_each("fields that are numbers, strings or booleans are R values", {
   x <- parameter(c(1, 2), role = "weights")
   expect_identical(x$requires_grad, TRUE)
   expect_identical(x$ndim, 1L)
@@ -112,11 +112,11 @@ test_each("fields that are numbers, texts or booleans are R's", {
   expect_null(x$grad)
 })
 
-test_each("a field that is not there is an error of gradops'", {
+test_each("a missing field raises a gradops error", {
   expect_error(op_exp(c(1, 2))$nonsense, "has no field `nonsense`", class = "gradops_error_argument")
 })
 
-test_once("in documents, tensors and profiles follow how data frames are shown", {
+test_once("in documents, tensors and profiles are printed like data frames", {
   skip_without()
   skip_if_not_installed("knitr")
   local_backend("numpy")
@@ -134,7 +134,7 @@ test_once("in documents, tensors and profiles follow how data frames are shown",
   expect_match(shown, " ms")
 })
 
-test_once("fits are tables in documents, and pictures", {
+test_once("fits are shown as tables and pictures in documents", {
   skip_without()
   skip_if_not_installed("knitr")
   local_backend("numpy")
@@ -157,7 +157,7 @@ test_once("fits are tables in documents, and pictures", {
   expect_gt(file.size(file), 2000)
 })
 
-test_once("progress is shown where somebody looks", {
+test_once("progress is shown in interactive sessions", {
   expect_identical(shows_progress(), interactive())
   withr::with_options(list(gradops.progress = TRUE), expect_true(shows_progress()))
   withr::with_options(list(rlang_interactive = TRUE, knitr.in.progress = TRUE), expect_false(shows_progress()))

@@ -1,4 +1,4 @@
-test_contract("arithmetic, comparison and logic are R's", {
+test_contract("arithmetic, comparison and logic match R", {
   a <- c(-1.5, 2, 3)
   b <- c(2, -0.5, 3)
   for (operator in c("+", "-", "*", "/", "%%", "%/%", "==", "!=", "<", "<=", ">", ">=")) {
@@ -24,7 +24,7 @@ test_contract("arithmetic, comparison and logic are R's", {
   expect_equal(as.vector(!yes), c(TRUE, TRUE, FALSE))
 })
 
-test_each("operators recycle by column, as R's", {
+test_each("operators recycle by column, as in R", {
   m <- matrix(c(3, 1, 2, 5, 4, 6), 3)
   expect_as_base(
     list(
@@ -42,11 +42,11 @@ test_each("operators recycle by column, as R's", {
   )
   x <- variable(m)
   expect_error(x + 1:4, "4 elements cannot be recycled along dimensions 3 x 2", class = "gradops_error_shape")
-  expect_equal(dim(x + op_ones(c(1, 2))), c(3L, 2L)) # where R has no answer, sizes of 1 broadcast
+  expect_equal(dim(x + op_ones(c(1, 2))), c(3L, 2L)) # if R has no result, sizes of 1 broadcast
   expect_equal(as.array(op_add(x, c(10, 20))), m + rep(c(10, 20), each = 3))
 })
 
-test_contract("the Math group is R's", {
+test_contract("the Math group matches R", {
   x <- c(0.3, 0.6, 0.9)
   functions <- c(
     "abs", "sign", "sqrt", "floor", "ceiling", "trunc", "exp", "expm1", "log", "log1p", "log2", "log10",
@@ -64,7 +64,7 @@ test_contract("the Math group is R's", {
   expect_equal(as.vector(cumsum(op_convert_to_tensor(m))), cumsum(m))
 })
 
-test_contract("the Summary group is R's, over several tensors too", {
+test_contract("the Summary group matches R, over several tensors as well", {
   m <- matrix(c(3, 1, 2, 5, 4, 6), 2)
   x <- op_convert_to_tensor(m)
   for (name in c("sum", "prod", "max", "min", "range")) {
@@ -102,7 +102,7 @@ test_each("shape: dim, length, t, %*%", {
   expect_error(x %*% x, "(2, 3)", fixed = TRUE, class = "gradops_error")
 })
 
-test_contract("values come back in R's types and arrays", {
+test_contract("values come back as R types and arrays", {
   a <- array(1:24 / 1, 2:4)
   expect_identical(as.array(op_convert_to_tensor(a)), a)
   expect_identical(as.numeric(op_convert_to_tensor(a)), as.numeric(a))
@@ -130,7 +130,7 @@ test_each("print shows backend, dtype, shape and values, format the values", {
   expect_match(described(parameter(c(1, 2)) * 2), "result of")
 })
 
-test_once("NumPy tensors stand beside any other, those of two other libraries do not", {
+test_once("NumPy tensors mix with any library, tensors of two other libraries do not", {
   skip_without("torch")
   skip_without("jax")
   torch <- with_backend("torch", op_exp(c(1, 2)))
@@ -141,7 +141,7 @@ test_once("NumPy tensors stand beside any other, those of two other libraries do
   expect_error(torch + jax, "torch and jax|jax and torch", class = "gradops_error_mixed_backends")
 })
 
-test_each("arithmetic keeps names where base R does", {
+test_each("arithmetic keeps names as in base R", {
   a <- c(u = 1, v = 2)
   b <- c(s = 3, t = 4)
   calls <- list(

@@ -1,4 +1,4 @@
-test_each("what tensors are", {
+test_each("predicates of tensors", {
   v <- c(1, NaN, -Inf, 3)
   x <- op_convert_to_tensor(v)
   for (f in list(is.na, is.nan, is.finite, is.infinite)) expect_identical(bare(f(x)), f(v))
@@ -23,7 +23,7 @@ test_each("what tensors are", {
   expect_identical(lapply(as.list(m), as.numeric), as.list(as.array(m)))
 })
 
-test_each("isTRUE() and isFALSE() look at one boolean", {
+test_each("isTRUE() and isFALSE() test a single boolean", {
   x <- variable(c(1.3, 0.7))
   expect_true(isTRUE(any(x < 1)))
   expect_false(isTRUE(all(x < 1)))

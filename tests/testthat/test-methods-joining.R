@@ -1,4 +1,4 @@
-test_contract("parts are joined as in R", {
+test_contract("joining matches R", {
   v <- c(3, 1, 2)
   m <- matrix(c(1, 2, 3, 4, 5, 6), 3)
   expect_as_base(
@@ -37,7 +37,7 @@ test_contract("parts are joined as in R", {
   expect_identical(unlist(list(1, list("a", 2))), base::unlist(list(1, list("a", 2))))
 })
 
-test_each("shapes are filled by column", {
+test_each("arrays are filled by column", {
   v <- c(3, 1, 2, 5, 4, 6)
   expect_as_base(
     list(

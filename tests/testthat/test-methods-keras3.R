@@ -1,4 +1,4 @@
-test_each("names for parts", {
+test_each("destructuring assignment", {
   c(q, r) %<-% op_qr(matrix(c(2, 1, 1, 3), 2))
   expect_equal(as.array(q %*% r), matrix(c(2, 1, 1, 3), 2), tolerance = 1e-6)
   c(a, c(b, .), ...rest) %<-% list(1, list(2, 3), 4, 5)
@@ -10,7 +10,7 @@ test_each("names for parts", {
   expect_identical(x, list(a = 1, b = 2))
   expect_error(c(a, b) %<-% list(1), "2 names for 1 parts", class = "gradops_error_argument")
   expect_error(c(a, b) %<-% 1:3, "2 names for 3 parts", class = "gradops_error_argument")
-  # as in the training loops of keras3
+  # as in keras3's training loops
   step <- function(w) {
     c(loss, gradient) %<-% value_and_grad(function(w) sum(w^2))(w)
     w - 0.1 * gradient
@@ -18,7 +18,7 @@ test_each("names for parts", {
   expect_equal(step(c(1, 2)), c(0.8, 1.6))
 })
 
-test_each("x@r[...] is keras3's", {
+test_each("x@r[...] acts as in keras3", {
   m <- matrix(1:12 / 2, 3)
   x <- op_convert_to_tensor(m)
   r <- function(x) if (is.null(dim(x)) || length(dim(x)) < 2) as.vector(x) else as.array(x)
@@ -42,7 +42,7 @@ test_each("x@r[...] is keras3's", {
   expect_identical(as.character(methods::getGeneric("show")@package), "methods")
 })
 
-test_each("x@r[...] in functions that R has compiled", {
+test_each("x@r[...] works in byte-compiled functions", {
   f <- function(p) sum(matrix(p, 2)@r[2, ]^2)
   environment(f) <- new.env(parent = globalenv())
   for (i in 1:3) try(f(1:4), silent = TRUE)
@@ -57,7 +57,7 @@ test_each("array_reshape() fills by row", {
   expect_identical(array_reshape(1:4, c(2, 2)), reticulate::array_reshape(1:4, c(2, 2)))
 })
 
-test_each("numbers and pairs, as keras3's scripts write them", {
+test_each("scalars and pairs, as in keras3 scripts", {
   x <- op_convert_to_tensor(matrix(1:4 / 2, 2))
   expect_equal(as.array(op_rms_normalization(x, scale = 2)), 2 * as.array(op_rms_normalization(x)), tolerance = 1e-6)
   expect_equal(as.vector(op_scatter(matrix(c(1, 3), 2), 1, 4L)), c(1, 0, 1, 0))

@@ -1,4 +1,4 @@
-test_contract("products and factors of matrices are base R's, with their gradients", {
+test_contract("matrix products and factorizations match base R, with their gradients", {
   a <- matrix(c(4, 1, 0.5, 1, 3, 0.2, 0.5, 0.2, 2), 3)
   b <- matrix(c(1, -2, 0.5, 2, 1.5, 3), 3)
   expect_as_base(
@@ -51,7 +51,7 @@ test_contract("products and factors of matrices are base R's, with their gradien
   )
 })
 
-test_each("least squares are base R's, by matrix, response and weights", {
+test_each("least squares match base R, by matrix, response and weights", {
   x <- cbind(1, c(1, 3, 2, 5, 4), c(0.5, -1, 2, 0.3, 1))
   y <- c(1.5, 0.2, 3, 2.5, 4)
   w <- c(1, 2, 0.5, 1.5, 0.7)
@@ -88,7 +88,7 @@ test_each("least squares are base R's, by matrix, response and weights", {
   expect_error(qr.resid(qr(x), v[1:4]), "must have 5 rows.*got 4", class = "gradops_error_shape")
 })
 
-test_each("vectors are rows and columns as in R", {
+test_each("vectors act as rows and columns as in R", {
   v <- c(1, 2, 3)
   w <- c(2, -1)
   m <- matrix(c(1, 2, 3, 4, 5, 7), 3)
@@ -114,7 +114,7 @@ test_each("vectors are rows and columns as in R", {
   expect_error(diag(x) <- 1:7, "one element or 2", class = "gradops_error_argument")
 })
 
-test_contract("eigen() and svd() say what they can", {
+test_contract("unsupported eigen() and svd() calls raise clear errors", {
   a <- matrix(c(2, 0.5, 1, 3), 2)
   x <- op_convert_to_tensor(a)
   expect_equal(bare(eigen(x)$values), eigen(a)$values)
@@ -128,14 +128,14 @@ test_contract("eigen() and svd() say what they can", {
   expect_error(chol(x, pivot = TRUE), class = "gradops_error_argument")
 })
 
-test_each("a number is a matrix to `solve()` and `chol()`, and a vector to its right", {
+test_each("`solve()` and `chol()` accept a number as a matrix, and as a right-hand side", {
   expect_equal(as.numeric(solve(variable(4), 2)), 0.5)
   expect_equal(as.numeric(solve(variable(matrix(4)), 2)), 0.5)
   expect_equal(as.numeric(solve(4, variable(2))), 0.5)
   expect_equal(as.numeric(chol(variable(4))), 2)
 })
 
-test_each("products of vectors and matrices have base R's dimensions, or are errors where they are there", {
+test_each("products of vectors and matrices have base R's dimensions, or its errors", {
   sizes <- list(1, 2, 3, c(1, 1), c(1, 2), c(2, 1), c(2, 2), c(1, 3), c(2, 3))
   values <- lapply(sizes, function(size) if (length(size) == 1) seq_len(size) + 0.5 else array(seq_len(prod(size)), size))
   refused <- function(f) tryCatch(f, error = function(e) NULL)
@@ -153,7 +153,7 @@ test_each("products of vectors and matrices have base R's dimensions, or are err
   }
 })
 
-test_each("isSymmetric() looks at a tensor's values", {
+test_each("isSymmetric() inspects a tensor's values", {
   expect_true(isSymmetric(variable(matrix(c(2, 1, 1, 3), 2))))
   expect_false(isSymmetric(variable(matrix(c(2, 1, 0, 3), 2))))
   f <- function(p) {
@@ -165,7 +165,7 @@ test_each("isSymmetric() looks at a tensor's values", {
   if (backend == "numpy") expect_equal(objective(f, jit = TRUE)$gr(c(2, 1)), c(6, 4))
 })
 
-test_each("products with Q, polynomials and fits by R's own code are R's", {
+test_each("products with Q, polynomials and fits by R's own code match R", {
   y <- c(1, 3, 2, 5, 4, 6)
   m <- function(v) cbind(1, v, v^2)
   cases <- list(
@@ -175,7 +175,7 @@ test_each("products with Q, polynomials and fits by R's own code are R's", {
     function(v) sum(polym(v, y, degree = 2)[, 3]^2), function(v) sum(lsfit(v, y)$coefficients^2),
     function(v) sum(hat(v)^2)
   )
-  if (backend != "jax") { # which has no derivative of all singular vectors of such a matrix
+  if (backend != "jax") { # no derivative of all singular vectors of such a matrix there
     cases <- c(cases, function(v) sum(cancor(cbind(v, v^2), cbind(y))$cor))
   }
   x <- c(0.5, 1.3, 2.1, 1.7, 0.2, 0.9)
@@ -187,7 +187,7 @@ test_each("products with Q, polynomials and fits by R's own code are R's", {
   expect_error(qr(variable(m(x)), LAPACK = TRUE), "LAPACK", class = "gradops_error_argument")
 })
 
-test_each("columns that others determine are no least squares", {
+test_each("collinear columns are refused in least squares", {
   x <- c(0.5, 1.3, 2.1, 1.7)
   expect_identical(qr(variable(cbind(1, x, 2 * x)))$rank, 2L)
   f <- function(v) sum(lm.fit(cbind(1, v, 2 * v), 1:4)$coefficients)

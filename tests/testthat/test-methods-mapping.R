@@ -1,4 +1,4 @@
-test_contract("functions go over tensors as over R's values", {
+test_contract("mapping functions act on tensors as on R vectors", {
   m <- matrix(c(3, 1, 2, 5, 4, 6), 2)
   v <- c(2, 7, 1)
   expect_as_base(
@@ -37,7 +37,7 @@ test_contract("functions go over tensors as over R's values", {
   expect_identical(count, 4)
 })
 
-test_each("what known logicals leave out has no slope of 0 * NaN", {
+test_each("elements excluded by known logicals contribute no 0 * NaN", {
   u <- c(0, 0.4, 2)
   y <- c(a = 3, b = 0, c = 0)
   chosen <- list(
@@ -47,7 +47,7 @@ test_each("what known logicals leave out has no slope of 0 * NaN", {
     deviance = function(p) ifelse(y > 0, y * log(y / (p[1] * y)), p[2] * y + p[1]),
     density = function(p) ifelse(u > 0, dgamma(u * p[1], p[2], log = TRUE), 0),
     nested = function(p) ifelse(u > 0, ifelse(u > 1, log(u - p[2]), p[1]), 0),
-    whole = function(p) { # what does not go element by element is of all elements
+    whole = function(p) { # functions that are not elementwise see all elements
       x <- u * p[1]
       ifelse(u > 0, log(x / sum(x + p[2])), cumsum(x) + 1)
     }
@@ -61,7 +61,7 @@ test_each("what known logicals leave out has no slope of 0 * NaN", {
   }
 })
 
-test_each("named results are put together, with their names", {
+test_each("named results are combined with their names", {
   groups <- split(mtcars, mtcars$cyl)
   f <- function(p) sum(sapply(groups, function(d) sum(d$wt * p)))
   expect_equal(gradient(f, 2), sum(mtcars$wt))
@@ -77,7 +77,7 @@ test_each("named results are put together, with their names", {
   )
 })
 
-test_once("the arguments of a function are looked through, those without a default, too", {
+test_once("formals are inspected, including those without a default", {
   arguments <- formals(function(x, n = 2, f = sum) x)
   expect_identical(vapply(arguments, is.name, NA), c(x = TRUE, n = FALSE, f = TRUE))
   expect_identical(sapply(arguments, is.name), c(x = TRUE, n = FALSE, f = TRUE))

@@ -1,4 +1,4 @@
-# Names of the rows and columns of tensors, and functions of stats on their way, against R's own on numbers.
+# Row and column names of tensors, also through functions of stats, compared with R's own on numbers.
 
 of_names <- list(
   function(p) matrix(c(p, 2 * p), 2, dimnames = list(c("k", "j"), c("l", "m")))["k", "m"] * p[2],
@@ -32,7 +32,7 @@ of_stats <- list(
   function(p) sum(Mod(polyroot(c(p, 1)))^3)
 )
 
-test_each("names of rows and columns, eager and compiled", {
+test_each("row and column names, eager and compiled", {
   p <- c(0.7, 1.3)
   for (f in c(of_names, of_stats)) {
     slope <- vapply(list(c(1e-5, 0), c(0, 1e-5)), function(h) as.numeric(f(p + h) - f(p - h)) / 2e-5, 0)
@@ -46,7 +46,7 @@ test_each("names of rows and columns, eager and compiled", {
   expect_error(x["z", 1], class = "gradops_error_axis")
 })
 
-test_once("derivatives of roots to the fourth order", {
+test_once("derivatives of roots to fourth order", {
   f <- function(p) sum(Mod(polyroot(c(p, 0, 1)))) # the roots are +-1i * sqrt(p)
   found <- numeric()
   for (order in 1:4) {
@@ -56,7 +56,7 @@ test_once("derivatives of roots to the fourth order", {
   expect_equal(found, 2 * c(1 / 2 * 2^-0.5, -1 / 4 * 2^-1.5, 3 / 8 * 2^-2.5, -15 / 16 * 2^-3.5))
 })
 
-# The values of the walk below: matrices with names of rows, columns and both, a vector, an array; `K` has none.
+# The values used below: matrices with names of rows, columns and both, a vector, an array; `K` has none.
 named_values <- list(
   M = matrix(c(2, .3, .5, .1, 3, .2, .4, .6, 4), 3, dimnames = list(c("a", "b", "c"), c("u", "v", "w"))),
   S = matrix(c(2, .3, .5, .3, 3, .2, .5, .2, 4), 3, dimnames = list(c("a", "b", "c"), c("a", "b", "c"))),
@@ -134,7 +134,7 @@ named_calls <- function() {
   )
 }
 
-# Names of elements, or of dimensions; of lists those of their parts.
+# Returns the names of elements or dimensions; for lists those of their parts.
 labels_of <- function(x) {
   if (is.list(x)) {
     return(lapply(x, labels_of))
@@ -146,14 +146,14 @@ labels_of <- function(x) {
   if (all(lengths(found) == 0L)) NULL else found
 }
 
-test_each("results have the names that base R gives them, over a walk of functions", {
+test_each("results have base R's names, for many functions", {
   calls <- named_calls()
   plain <- list2env(named_values, parent = asNamespace("stats"))
   of_r <- lapply(calls, function(call) {
     value <- tryCatch(suppressWarnings(eval(call, new.env(parent = plain))), error = function(error) NULL)
     if (!is.null(value)) list(labels_of(value))
   })
-  # R makes vectors of arrays here, or names rows that have no names by their numbers.
+  # Here R turns arrays into vectors, or uses row numbers as names.
   others <- alist(tail(C), tail(K), diff(A), cbind(A), rbind(A), cbind(A, A), rbind(A, A))
   known <- !vapply(of_r, is.null, NA) & !calls %in% others
   expect_gt(sum(known), 900)
@@ -173,12 +173,12 @@ test_each("results have the names that base R gives them, over a walk of functio
   expect_identical(vapply(calls[wrong], function(call) deparse(call)[1], ""), character())
 })
 
-test_each("names of rows and columns of parameters, in lists and in objectives", {
+test_each("row and column names of parameters, in lists and in objectives", {
   f <- function(p) sum((p$M %*% p$v)["a", ]^2) * colMeans(p$M)[["w"]] + sort(p$v)[["x"]]^2 * solve(p$S)["a", "b"]
   parameters <- named_values[c("M", "S", "v")]
   expected <- numeric_gradient(function(x) f(utils::relist(x, parameters)), unlist(parameters))
   of_objective <- objective(f)
-  compiled <- objective(f, jit = backend == "numpy") # elsewhere the order of `sort()` is not known in a trace
+  compiled <- objective(f, jit = backend == "numpy") # the order of `sort()` is unknown in traces of other libraries
   for (gradients in list(gradient(f, parameters), of_objective$gr(parameters), compiled$gr(parameters))) {
     expect_equal(as.vector(unlist(gradients)), expected, tolerance = 1e-6)
   }

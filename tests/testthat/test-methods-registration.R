@@ -1,17 +1,17 @@
-# The exported functions whose names base R and stats have too.
+# Returns the exported functions that share a name with base R or stats.
 exported_namesakes <- function() {
   ours <- getNamespaceExports("gradops")
   at_home <- lapply(c("base", "stats"), function(package) intersect(ours, getNamespaceExports(package)))
   setdiff(base::unlist(at_home), "%||%")
 }
 
-# R 4.5 has a class for who looked for an argument that is missing.
+# R 4.5 adds a class that names the function with the missing argument.
 outcome <- function(call, envir) {
   said <- function(found) c(setdiff(class(found), c("evalError", "getvarError")), conditionMessage(found))
   tryCatch(eval(call, new.env(parent = envir)), condition = said)
 }
 
-test_once("R's own values go to base R's functions as they came", {
+test_once("R's own values are passed to base R's functions unchanged", {
   ours <- list2env(mget(exported_namesakes(), as.environment("package:gradops")), parent = asNamespace("stats"))
   m <- base::matrix(c(2, 1, 0.5, 3), 2, dimnames = list(c("a", "b"), c("u", "v")))
   calls <- expression(
@@ -63,7 +63,7 @@ test_once("R's own values go to base R's functions as they came", {
   expect_identical(base::vapply(differing, deparse1, ""), character())
 })
 
-test_once("functions are told what they would be told by base R", {
+test_once("functions see the same calling context as under base R", {
   local({
     inner <- function(x) x + 1
     expect_identical(sapply(1:2, "inner"), c(2, 3))
@@ -84,7 +84,7 @@ test_once("functions are told what they would be told by base R", {
   expect_identical(count, 3)
 })
 
-test_once("namesakes take all of base R's arguments", {
+test_once("functions with R's names accept all of base R's arguments", {
   for (name in exported_namesakes()) {
     original <- get(name, envir = asNamespace("stats"))
     ours <- names(formals(get(name, envir = asNamespace("gradops"))))
@@ -93,7 +93,7 @@ test_once("namesakes take all of base R's arguments", {
   }
 })
 
-test_once("S4 matrices go to the S4 generics", {
+test_once("S4 matrices dispatch to the S4 generics", {
   skip_if_not_installed("Matrix")
   s4 <- asNamespace("Matrix")
   m <- Matrix::Matrix(c(2, 0, 1, 0, 3, 0, 1, 0, 2), 3, sparse = TRUE)
@@ -109,20 +109,20 @@ test_once("S4 matrices go to the S4 generics", {
   expect_s4_class(m %*% m, "Matrix")
 })
 
-# What a new R process prints.
+# Returns what a new R process prints.
 fresh <- function(code) {
   call <- shQuote(sprintf(".libPaths(%s); %s", deparse1(.libPaths()), code))
   system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", "-e", call), stdout = TRUE, stderr = TRUE)
 }
 
-test_once("attaching says no more than is needed", {
+test_once("attaching prints one line", {
   skip_on_cran()
   skip_if(is_loaded_from_source())
   one_line <- "^gradops [0-9.]+: 1[0-9]{2} functions of base R and stats also take tensors, see [?].gradops-masked.$"
   said <- fresh("library(gradops)")
   expect_length(said, 1)
   expect_match(said, one_line)
-  strict <- fresh("options(conflicts.policy = 'strict'); library(gradops, mask.ok = TRUE)") # asks for R's list
+  strict <- fresh("options(conflicts.policy = 'strict'); library(gradops, mask.ok = TRUE)") # prints R's list
   expect_match(strict[1], one_line)
   expect_null(attr(strict, "status"))
   masked <- fresh("attach(list(jacobian = mean, sd = 1), name = 'mine'); library(gradops)")
@@ -133,7 +133,7 @@ test_once("attaching says no more than is needed", {
   expect_match(paste(later, collapse = "\n"), "masked from package:gradops:\n\n *jacobian, sd")
 })
 
-# What the page says: what is masked, and R's function for each, by its sections.
+# Returns the page's list of masked functions with R's function for each, by section.
 masked_by_page <- function() {
   file <- test_path("..", "..", "man", "gradops-masked.Rd")
   page <- if (file.exists(file)) tools::parse_Rd(file) else tools::Rd_db("gradops")[["gradops-masked.Rd"]]
@@ -145,7 +145,7 @@ masked_by_page <- function() {
   })
 }
 
-test_once("the page of what is masked says all that is masked", {
+test_once("the page of masked functions is complete", {
   sections <- masked_by_page()
   rows <- unlist(sections, recursive = FALSE)
   names <- vapply(rows, `[`, "", 1)
@@ -173,7 +173,7 @@ test_once("the page of what is masked says all that is masked", {
   expect_setequal(names, setdiff(listed, same_since_4.4))
 })
 
-test_contract("a method is added as docs/architecture.md says", {
+test_contract("a method can be added as docs/architecture.md describes", {
   page <- test_path("..", "..", "docs", "architecture.md")
   skip_if(!file.exists(page), "the page is no part of the package")
   lines <- readLines(page)
@@ -190,7 +190,7 @@ test_contract("a method is added as docs/architecture.md says", {
   expect_equal(gradient(of, m)[2, 1], (of(m + step) - of(m - step)) / 2e-5, tolerance = 1e-5)
 })
 
-test_once("the namespace holds no call of R's internal functions, as R CMD check asks; the attached functions are quick", {
+test_once("the namespace calls no internal functions of R, as R CMD check demands; attached functions are quick", {
   namespace <- as.list(asNamespace("gradops"))
   calls_internal <- function(f) is.function(f) && ".Internal" %in% all.names(body(f))
   expect_identical(names(Filter(calls_internal, namespace)), character())

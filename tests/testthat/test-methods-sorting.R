@@ -1,4 +1,4 @@
-test_contract("order is R's", {
+test_contract("sorting and ordering match R", {
   v <- c(3, 1, 2.5, 9, 2)
   expect_as_base(
     list(
@@ -38,7 +38,7 @@ test_contract("order is R's", {
   }
 })
 
-test_each("values may be looked at while a derivative is taken, and on NumPy while a function is compiled", {
+test_each("values can be inspected while differentiating, and on NumPy while compiling", {
   f <- function(x) sum(x[order(x)] * c(1, 2, 3)) * if (as.logical(x[1] > 0)) 1 else -1
   expect_equal(gradient(f, c(3, 1, 2)), c(3, 1, 2))
   expect_equal(gradient(f, c(-3, 1, 2)), c(-1, -2, -3))
@@ -49,7 +49,7 @@ test_each("values may be looked at while a derivative is taken, and on NumPy whi
   expect_equal(jit(function(x) x * as.numeric(x)[1])(c(3, 1)), c(9, 3))
 })
 
-test_each("NaN is left out by sort(), and comes last where a function is compiled", {
+test_each("sort() drops NaN; in compiled functions NaN comes last", {
   expect_equal(bare(sort(variable(c(2, NaN, 1)))), c(1, 2))
   expect_equal(jit(sort)(c(2, NaN, 1)), c(1, 2, NaN))
 })

@@ -27,7 +27,7 @@ attach_both <- function(first, second) {
   ))
 }
 
-test_once("Matrix may be attached before or after", {
+test_once("Matrix may be attached before or after gradops", {
   skip_on_cran()
   skip_if(is_loaded_from_source())
   skip_if_not_installed("Matrix")
@@ -38,7 +38,7 @@ test_once("Matrix may be attached before or after", {
   }
 })
 
-test_each("derivatives of sparse products and solutions are sparse, to the second order", {
+test_each("derivatives of sparse products and solves are sparse, to second order", {
   skip_if_not_installed("Matrix")
   n <- 2000
   wide <- Matrix::sparseMatrix(seq_len(n), seq_len(n), x = 2)

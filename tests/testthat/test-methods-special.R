@@ -1,4 +1,4 @@
-test_each("gamma functions and their kin are R's", {
+test_each("gamma and related functions match R", {
   expect_as_base(
     list(
       gamma = gamma, lgamma = lgamma, digamma = digamma, trigamma = trigamma, psigamma = function(x) psigamma(x, 3),
@@ -20,7 +20,7 @@ test_each("gamma functions and their kin are R's", {
   expect_equal(gradient(function(x) gradient(lgamma, x), 2.5), trigamma(2.5), tolerance = 1e-6)
 })
 
-test_each("Bessel functions are R's, to second order", {
+test_each("Bessel functions match R, to second order", {
   x <- c(0.3, 2, 7.5)
   expect_as_base(
     list(
@@ -38,7 +38,7 @@ test_each("Bessel functions are R's, to second order", {
   expect_identical(bare(besselI(op_convert_to_tensor(-1), 0)), NaN)
 })
 
-test_each("Bessel functions have derivatives by their order", {
+test_each("Bessel functions are differentiable in their order", {
   orders <- c(0.4, 1.5, -0.7)
   functions <- list(
     \(nu) besselI(2, nu), \(nu) besselI(2, nu, TRUE), \(nu) besselK(2, nu), \(nu) besselK(2, nu, TRUE),
@@ -51,7 +51,7 @@ test_each("Bessel functions have derivatives by their order", {
   }
 })
 
-test_contract("rounding to digits and logarithms are R's", {
+test_contract("signif(), rounding and logarithms match R", {
   x <- c(123456, 0.00123456, -98.7654, 0)
   expect_equal(bare(signif(op_convert_to_tensor(x), 3)), signif(x, 3))
   expect_equal(bare(signif(op_convert_to_tensor(x))), signif(x))
@@ -63,7 +63,7 @@ test_contract("rounding to digits and logarithms are R's", {
   expect_equal(bare(log(y, base = y + 1)), log(c(2, 10), base = c(3, 11)), tolerance = 1e-7)
 })
 
-test_each("the Complex group is R's", {
+test_each("the Complex group matches R", {
   z <- c(1 + 2i, -3 + 0.5i)
   x <- op_convert_to_tensor(z)
   for (f in list(Re, Im, Mod, Arg, Conj)) expect_equal(bare(f(x)), f(z))
@@ -79,7 +79,7 @@ test_each("the Complex group is R's", {
   )
 })
 
-test_each("choose() and lchoose() round k, as R does, with its warning", {
+test_each("choose() and lchoose() round k like R, with its warning", {
   for (k in c(2.3, 2.4)) {
     for (f in list(choose, lchoose)) {
       by_r <- suppressWarnings(f(10, k))
@@ -95,7 +95,7 @@ test_each("choose() and lchoose() round k, as R does, with its warning", {
   expect_equal(bare(lbeta(variable(a), c(3, 1e8, 4))), lbeta(a, c(3, 1e8, 4)), tolerance = 1e-14)
 })
 
-test_each("where R's special functions have no number there is none, and a handler hears R's warning", {
+test_each("special functions give NaN where R's do, with R's warning", {
   functions <- list(
     gamma = gamma, lgamma = lgamma, digamma = digamma, trigamma = trigamma, factorial = factorial,
     lfactorial = lfactorial, beta = function(x) beta(x, 2), second = function(x) beta(2, x),

@@ -1,4 +1,4 @@
-test_contract("`[` takes what it takes of an R array", {
+test_contract("`[` accepts the indices that R arrays accept", {
   a <- array(1:24 / 1, 2:4)
   x <- op_convert_to_tensor(a)
   expect_subset <- function(tensor, array) {
@@ -25,7 +25,7 @@ test_contract("`[` takes what it takes of an R array", {
   expect_subset(op_subset(x, i, , 1), a[i, , 1])
 })
 
-test_each("`[` of vectors, numbers and with tensors", {
+test_each("`[` with vectors, numbers and tensors as indices", {
   v <- c(10, 20, 30)
   x <- op_convert_to_tensor(v)
   expect_equal(as.numeric(x[2]), 20)
@@ -37,7 +37,7 @@ test_each("`[` of vectors, numbers and with tensors", {
   expect_equal(as.numeric(op_exp(1)[1]), exp(1))
 })
 
-test_contract("`[<-` replaces in a new tensor", {
+test_contract("`[<-` returns a new tensor", {
   a <- matrix(1:6 / 1, 2)
   x <- op_convert_to_tensor(a)
   old <- x
@@ -55,7 +55,7 @@ test_contract("`[<-` replaces in a new tensor", {
   expect_equal(as.numeric(x[1, 1]), 5)
 })
 
-test_each("parts have gradients", {
+test_each("subsets have gradients", {
   expect_equal(gradient(\(x) x[2]^2 + sum(x[c(1, 1, 3)]), c(1, 2, 3)), c(2, 4, 1))
   expect_equal(gradient(\(x) sum(x[, 2] * c(1, 10)), matrix(0, 2, 3)), matrix(c(0, 0, 1, 10, 0, 0), 2))
   replaced <- function(x, y) {
@@ -65,7 +65,7 @@ test_each("parts have gradients", {
   expect_equal(grad_fn(replaced, 1:2)(c(1, 2, 3), 5), list(c(2, 0, 6), 10))
 })
 
-test_each("bad indices are errors of R's numbering", {
+test_each("index errors use R's numbering", {
   x <- op_convert_to_tensor(matrix(1:6 / 1, 2))
   expect_error(x[3, 1], "out of range.*2 elements; got 3", class = "gradops_error_axis")
   expect_error(op_convert_to_tensor(1:6)[7], "6 elements; got 7", class = "gradops_error_axis")
@@ -79,13 +79,13 @@ test_each("bad indices are errors of R's numbering", {
   expect_error(`[<-`(x, 1, , value = 1:2), "divisor", class = "gradops_error_axis")
 })
 
-test_once("`drop` is a number, too, as R takes it", {
+test_once("`drop` may be a number, as in R", {
   m <- op_array(matrix(1:6, 2))
   expect_identical(dim(m[1, , drop = 0]), c(1L, 3L))
   expect_identical(dim(m[1, , drop = 1]), 3L)
 })
 
-test_each("a part of a vector beyond its end, or at NA, is missing, and has no gradient", {
+test_each("elements beyond the end of a vector, or at NA, are missing and have no gradient", {
   x <- variable(c(1, 2, 3))
   m <- variable(matrix(c(1, 2, 3, 4), 2))
   expect_equal(as.vector(x[c(0, 5, 2)]), c(NaN, 2))
@@ -112,7 +112,7 @@ test_each("a part of a vector beyond its end, or at NA, is missing, and has no g
   expect_equal(jit(value_and_grad(f))(c(1, 2, 4)), list(value = 25, gradient = c(2, 4, 9)))
 })
 
-test_once("a loop may look beyond the end of a vector", {
+test_once("a loop may read beyond the end of a vector", {
   skip_without("numpy")
   local_backend("numpy")
   f <- function(x) {

@@ -1,8 +1,8 @@
-# Random functions that read globals, lists, environments, closures, options and environment variables, some of which
-# change these themselves, called many times with something changed between calls: compiled they give at each call what
-# they give in plain R.
+# Random functions that read globals, lists, environments, closures, options and environment variables; some modify
+# them. They are called many times with changes between calls. Compiled and uncompiled functions must agree at each
+# call.
 
-# What a function reads, as code whose value is a number.
+# The possible reads of a function, as code that evaluates to a number.
 reads <- c(
   "k", "v[2]", "l$a", "l$b$c", "e$n", "e$inner$m", "h(2)", "counter$get()", "(function() k * 2)()", "mean(v)",
   "getOption('gradops_o', 0.5)", "as.numeric(Sys.getenv('GRADOPS_V', '3'))", "get('k')", "get(paste0('l'))$a",
@@ -76,7 +76,7 @@ world <- function() {
   home
 }
 
-# The numbers that `kind` of a function of `terms` gives before and after each of the `changes`, in a world of its own.
+# Returns the numbers that a function of `terms` gives before and after each change, in a separate world.
 told <- function(terms, kind, changes, compiled) {
   withr::local_options(gradops_o = 1.5)
   withr::local_envvar(GRADOPS_V = "2")
@@ -119,12 +119,12 @@ expect_worlds <- function(count) {
   }
 }
 
-test_each("compiled functions see what changes between calls, and what they change themselves", {
+test_each("compiled functions see changes between calls, including their own", {
   withr::local_seed(1)
   expect_worlds(if (backend == "numpy") 25 else 6)
 })
 
-test_each("many compiled functions see what changes", {
+test_each("many compiled functions see changes between calls", {
   skip_if(Sys.getenv("GRADOPS_LONG") == "", "random and long: GRADOPS_LONG is not set")
   seed <- as.integer(Sys.time()) %% 1e6
   if (nzchar(Sys.getenv("GRADOPS_SEED"))) seed <- as.integer(Sys.getenv("GRADOPS_SEED"))
@@ -133,7 +133,7 @@ test_each("many compiled functions see what changes", {
   expect_worlds(ceiling(as.numeric(Sys.getenv("GRADOPS_LONG")) * if (backend == "numpy") 400 else 60))
 })
 
-test_each("what `ifelse()` leaves out in a loop over elements has the gradient 0, also where its slope is infinite", {
+test_each("elements excluded by `ifelse()` in a loop have gradient 0, even if their slope is infinite", {
   x <- c(-1, 0, 2, 3)
   d <- c(1, 1, 0, 1)
   cases <- list(

@@ -1,6 +1,6 @@
-# gradops beside reticulate, tensorflow, keras3: whose tensors have whose methods.
+# gradops with reticulate, tensorflow and keras3: each package's tensors keep their own methods.
 
-test_once("loading gradops changes nothing that is not gradops'", {
+test_once("loading gradops does not affect other packages", {
   skip_on_cran()
   skip_without()
   skip_if(is_loaded_from_source(), "needs the installed package")
@@ -10,7 +10,7 @@ test_once("loading gradops changes nothing that is not gradops'", {
   expect_null(attr(out, "status"))
 })
 
-test_contract("R's meaning is that of what gradops made or was handed, and of no other handle of the same object", {
+test_contract("only tensors from gradops get R's semantics, not other handles of the same object", {
   library <- c(numpy = "numpy", torch = "torch", tensorflow = "tensorflow", jax = "jax.numpy")[[backend]]
   module <- reticulate::import(library, convert = FALSE)
   make <- module[[c(numpy = "array", torch = "tensor", tensorflow = "constant", jax = "array")[[backend]]]]
@@ -22,7 +22,7 @@ test_contract("R's meaning is that of what gradops made or was handed, and of no
   expect_equal(as.array(ours * c(1, 10)), matrix(1:6, 2, byrow = TRUE) * c(1, 10))
   expect_equal(as.array(ours[2, ]), array(c(4, 5, 6)))
 
-  # Results, in lists too; arguments of functions that gradops calls; fields and methods of its tensors.
+  # Results, also in lists; arguments of functions that gradops calls; fields and methods of its tensors.
   expect_true(of_gradops(op_exp(theirs)))
   expect_true(all(vapply(op_split(theirs, 2), of_gradops, NA)))
   seen <- NULL
@@ -40,12 +40,12 @@ test_contract("R's meaning is that of what gradops made or was handed, and of no
   expect_equal(as.array(parameter$grad), matrix(c(1, 10), 2, 3))
   expect_true(of_gradops(parameter$detach()))
 
-  # A tensor of others as an argument stays theirs.
+  # Passing another package's tensor as an argument does not change it.
   op_exp(theirs)
   expect_false(of_gradops(theirs))
 })
 
-test_contract("R's functions take tensors of others beside gradops'", {
+test_contract("R functions accept other packages' tensors next to gradops tensors", {
   library <- c(numpy = "numpy", torch = "torch", tensorflow = "tensorflow", jax = "jax.numpy")[[backend]]
   module <- reticulate::import(library, convert = FALSE)
   make <- module[[c(numpy = "array", torch = "tensor", tensorflow = "constant", jax = "array")[[backend]]]]
@@ -75,8 +75,8 @@ test_contract("R's functions take tensors of others beside gradops'", {
   expect_equal(as.array(theirs %*% ours), numbers %*% (numbers + 1))
 })
 
-test_each("operators of a tensor and an object with operators of its own", {
-  # From R 4.3 on the tensor has its way, by chooseOpsMethod(); before, R finds that the two methods are not one.
+test_each("operators between a tensor and an object with its own operators", {
+  # From R 4.3 on chooseOpsMethod() selects the tensor's method; earlier, R reports two incompatible methods.
   chosen <- getRversion() >= "4.3.0"
   of_the_tensor <- function(operation, said) {
     if (chosen) expect_error(operation, said, class = "gradops_error_type") else expect_warning(expect_error(operation))
@@ -86,7 +86,7 @@ test_each("operators of a tensor and an object with operators of its own", {
   of_the_tensor(x > as.difftime(c(1, 2), units = "mins"), "<difftime>")
   of_the_tensor(factor(c("a", "b")) == x, "<factor>")
 
-  # A class of the user's with an Ops group of its own, and one without.
+  # A user-defined class with its own Ops group, and a class without one.
   registerS3method("Ops", "gradops_test_money", function(e1, e2) "money", envir = baseenv())
   withr::defer(rm("Ops.gradops_test_money", envir = get(".__S3MethodsTable__.", baseenv())))
   money <- structure(c(3, 4), class = "gradops_test_money")
@@ -102,7 +102,7 @@ test_each("operators of a tensor and an object with operators of its own", {
   expect_equal(as.vector(plain^x), c(3, 16))
   expect_equal(as.vector(x < plain), c(TRUE, TRUE))
 
-  # R's products, which are generics of base R from R 4.3 (`%*%`) and 4.4 on.
+  # R's matrix products are generic from R 4.3 (`%*%`) and 4.4 on.
   m <- matrix(c(2, 1, 0.5, 3), 2)
   ours <- op_convert_to_tensor(m)
   expect_equal(as.array(m %*% ours), m %*% m)
@@ -113,16 +113,16 @@ test_each("operators of a tensor and an object with operators of its own", {
   }
 })
 
-test_once("tensors of R's own torch are told from Python's", {
+test_once("tensors of the R package torch are told from Python's", {
   skip_without()
-  x <- structure(methods::new("externalptr"), class = c("torch_tensor", "R7")) # as that package has them
+  x <- structure(methods::new("externalptr"), class = c("torch_tensor", "R7")) # as in that package
   expect_error(op_exp(x), "the R package torch.*as\\.array", class = "gradops_error_type")
   expect_error(op_add(variable(1), x), "the R package torch", class = "gradops_error_type")
   expect_error(variable(x), "the R package torch", class = "gradops_error_type")
   expect_error(gradient(sum, x), "the R package torch", class = "gradops_error_type")
 })
 
-test_once("an R function is none for another thread", {
+test_once("an R function cannot run on another thread", {
   skip_without()
   expect_error(call_in_thread(function(x) x, 1), "model\\$fit", class = "gradops_error_type")
 })

@@ -1,6 +1,6 @@
-# What newcomers wrote at first, in tasks typed from the pages alone, and what the error tells them to write.
+# Mistakes of newcomers who follow the pages, and the correction that each error message suggests.
 
-test_once("errors of a first try say what to write", {
+test_once("errors of a first attempt say what to write", {
   normal <- function(m, s) -sum(dnorm(c(1, 2), m, s, log = TRUE))
   say <- function(code, class, words) {
     error <- expect_error(code, class = paste0("gradops_error_", class))
@@ -18,7 +18,7 @@ test_once("errors of a first try say what to write", {
   say(grad_fn(sum, argnums = "y"), "argument", "names of arguments of the function")
 })
 
-test_once("arguments to differentiate by go by name, too", {
+test_once("the differentiated arguments may be given by name", {
   f <- function(x, y) sum(x * y^2)
   expect_equal(grad_fn(f, argnums = "y")(c(1, 2), c(3, 4)), c(6, 16))
   expect_equal(grad_fn(f, argnums = c("y", "x"))(1, 3), list(6, 9))
@@ -26,7 +26,7 @@ test_once("arguments to differentiate by go by name, too", {
   expect_equal(jit(function(x, n) sum(x)^n, static_argnums = "n")(c(1, 2), 2), 9)
 })
 
-test_once("a list of tensors is scaled as one", {
+test_once("a list of tensors is scaled as a whole", {
   slopes <- gradient(function(p) {
     p <- op_scaled_gradient(p, -0.5)
     expect_named(p, c("w", "b"))

@@ -1,6 +1,6 @@
 banana <- function(x) 100 * (x[2] - x[1]^2)^2 + (1 - x[1])^2
 
-test_each("one evaluation serves fn and gr at the same point", {
+test_each("one evaluation serves fn and gr at the same parameters", {
   noted <- counting(banana)
   o <- objective(noted$f)
   x <- c(a = -1.2, b = 1)
@@ -21,7 +21,7 @@ test_each("one evaluation serves fn and gr at the same point", {
   expect_equal(o$evaluations(), noted$calls())
 })
 
-test_each("what was found is handed out once, so that new data count", {
+test_each("a stored result is used once, so new data take effect", {
   data <- 1
   o <- objective(\(x) sum((x - data)^2))
   expect_equal(o$fn(c(2, 3)), 5)
@@ -32,7 +32,7 @@ test_each("what was found is handed out once, so that new data count", {
   expect_equal(o$gr(c(2, 3)), c(-2, 0))
 })
 
-test_each("further arguments are passed on, and are part of the point", {
+test_each("further arguments are passed on, and part of the cache key", {
   o <- objective(\(p, y, power = 2) sum((y - p)^power))
   expect_equal(o$fn(c(1, 2), y = c(3, 3)), 5)
   expect_equal(o$gr(c(1, 2), y = c(3, 5)), c(-4, -6))
@@ -41,7 +41,7 @@ test_each("further arguments are passed on, and are part of the point", {
   expect_equal(o$fn(c(1, 2), y = c(3, 3), power = 4), 17)
 })
 
-test_contract("compiled objectives run without R", {
+test_contract("compiled objectives do not run R", {
   noted <- counting(banana)
   o <- objective(noted$f, jit = TRUE)
   fit <- optim(c(-1.2, 1), o$fn, o$gr, method = "BFGS")
@@ -53,7 +53,7 @@ test_contract("compiled objectives run without R", {
   expect_gt(o$evaluations(), 30)
 })
 
-test_contract("compiled values and gradients are the caller's, of any length and form of the parameters", {
+test_contract("compiled values and gradients belong to the caller, for any length and form of the parameters", {
   o <- objective(function(x, k = 1) k * sum(x^2) / 2, jit = TRUE)
   at <- function(x, ...) list(o$fn(x, ...), o$gr(x, ...))
   first <- at(c(1, 2))
@@ -70,7 +70,7 @@ test_contract("compiled values and gradients are the caller's, of any length and
   for (i in 1:2) expect_equal(list(rows$fn(c(2, 5)), rows$gr(c(2, 5))), list(c(2, 4), cbind(c(1, 2), 0)))
 })
 
-test_each("parameters as a list of vectors and arrays are compiled as one vector", {
+test_each("a list of vectors and arrays is compiled as one parameter vector", {
   y <- c(0.3, -1.2, 0.8)
   f <- function(p, k = 1) {
     spread <- exp(p$spread) * length(p$spread)
@@ -87,7 +87,7 @@ test_each("parameters as a list of vectors and arrays are compiled as one vector
   agrees(x)
   agrees(x, 2)
   agrees(x[c("spread", "slopes", "m", "mean")])
-  y <- c(5, 6, 7) # what the function closes over
+  y <- c(5, 6, 7) # closed over by the function
   agrees(x)
   x$mean <- 2L
   agrees(x)
@@ -97,7 +97,7 @@ test_each("parameters as a list of vectors and arrays are compiled as one vector
   expect_error(o$fn(replace(x, "mean", "a")), class = "gradops_error")
   expect_match(paste(format(o), collapse = "\n"), "compiled by|float64\\[11\\]")
 
-  code <- function(p) { # R's own vectors and loops take tensors
+  code <- function(p) { # R vectors and loops hold tensors
     terms <- numeric(2)
     for (i in 1:2) terms[i] <- p$a[i]^2
     for (v in p$a) terms <- terms + v
@@ -118,9 +118,9 @@ test_each("parameters as a list of vectors and arrays are compiled as one vector
   }
 })
 
-test_each("random effects that all depend on each other have the gradient of the integral", {
+test_each("mutually dependent random effects have the gradient of the integral", {
   distance <- as.matrix(dist(1:8))
-  field <- function(p) { # of single numbers, too, whose derivatives are taken for all colours at once
+  field <- function(p) { # also in scalar code, differentiated for all colours at once
     scale <- exp(p$log_sd) * 1.5
     root <- chol(exp(-p$a * distance))
     z <- backsolve(root, p$u, transpose = TRUE)
@@ -142,7 +142,7 @@ test_each("nlm() gets its attributes", {
   expect_null(attr(objective(banana)$nlm(c(0, 0)), "hessian"))
 })
 
-test_once("objectives print what they hold", {
+test_once("printing an objective shows what it holds", {
   skip_without("numpy")
   o <- objective(\(x) sum(x))
   o$fn(1:3)
@@ -153,7 +153,7 @@ test_once("objectives print what they hold", {
 
 # Real fits ------------------------------------------------------------------------------------------------------------
 
-# All optimisers from a start to the estimate of a reference.
+# Checks that every optimizer reaches a reference estimate from a start.
 expect_fits <- function(loss, start, estimate, tolerance = 1e-4, jit = FALSE) {
   o <- objective(loss, jit = jit)
   for_nlm <- objective(loss, jit = jit, hessian = TRUE)$nlm
@@ -172,7 +172,7 @@ expect_fits <- function(loss, start, estimate, tolerance = 1e-4, jit = FALSE) {
   invisible(o)
 }
 
-test_each("logistic regression by every optimiser is glm()", {
+test_each("logistic regression by every optimizer matches glm()", {
   reference <- glm(case ~ parity + spontaneous + induced, binomial, infert, control = glm.control(epsilon = 1e-14))
   X <- model.matrix(reference)
   case <- infert$case
@@ -185,7 +185,7 @@ test_each("logistic regression by every optimiser is glm()", {
   expect_fits(loss, 0 * coef(reference), coef(reference), jit = TRUE)
 })
 
-test_each("negative binomial regression is MASS::glm.nb()", {
+test_each("negative binomial regression matches MASS::glm.nb()", {
   skip_if_not_installed("MASS")
   reference <- MASS::glm.nb(Days ~ Sex + Age, MASS::quine)
   X <- model.matrix(reference)
@@ -204,7 +204,7 @@ test_each("negative binomial regression is MASS::glm.nb()", {
   expect_equal(o$fn(estimate), -as.numeric(logLik(reference)), tolerance = 1e-8)
 })
 
-test_each("Weibull survival is survival::survreg()", {
+test_each("Weibull survival matches survival::survreg()", {
   skip_if_not_installed("survival")
   lung <- survival::lung
   reference <- survival::survreg(survival::Surv(time, status) ~ sex, lung)
@@ -220,7 +220,7 @@ test_each("Weibull survival is survival::survreg()", {
   expect_equal(o$fn(estimate), -as.numeric(logLik(reference)[1]), tolerance = 1e-8)
 })
 
-test_each("maxLik() takes values and gradients for each observation", {
+test_each("maxLik() accepts values and gradients per observation", {
   y <- c(1.2, 0.7, 3.1, 2.4, 1.9)
   log_density <- function(p, y) -log(2 * pi) / 2 - p[["s"]] - ((y - p[["m"]]) / exp(p[["s"]]))^2 / 2
   o <- objective(log_density)
@@ -237,7 +237,7 @@ test_each("maxLik() takes values and gradients for each observation", {
   }
 })
 
-test_each("grad_fn(), value_and_grad() and hessian_fn() fit the optimisers", {
+test_each("grad_fn(), value_and_grad() and hessian_fn() work with optimizers", {
   f <- function(x, k) sum((x - k)^4) + sum(x^2)
   gradient <- grad_fn(f)
   expect_equal(gradient(c(a = 1, b = 2), k = 1), grad(f, c(a = 1, b = 2), k = 1))
@@ -256,7 +256,7 @@ test_once("flags are TRUE or FALSE", {
   expect_error(objective(nll, hessian = NA), "`hessian`", class = "gradops_error_type")
 })
 
-test_each("nested lists of parameters go as one vector; a missing value that is left out too late is warned of", {
+test_each("nested parameter lists act as one vector; a missing value that is dropped too late gives a warning", {
   f <- function(p, k = 1) k * (sum(p$a^2 * p$deep$b) + sum(p$deep$m %*% p$deep$more[[1]]) + p$z["u"])
   p <- list(a = c(1, 2), deep = list(b = 3, m = matrix(1:4 / 3, 2), more = list(c(0.5, 0.2))), z = c(u = 1L, w = 2L))
   compiled <- objective(f, jit = TRUE)
@@ -271,13 +271,13 @@ test_each("nested lists of parameters go as one vector; a missing value that is 
   y <- c(1, NA, 3)
   expect_silent(known <- objective(function(m) sum((y - m)^2, na.rm = TRUE))$gr(0))
   expect_equal(known, -8)
-  lost <- function(m) sum(log(m - c(1, 3)) * m, na.rm = TRUE) # missing for reasons of its own
+  lost <- function(m) sum(log(m - c(1, 3)) * m, na.rm = TRUE) # missing for other reasons
   expect_warning(objective(lost)$gr(2), class = "gradops_warning_gradient")
   expect_silent(known <- objective(function(m) sum(dnorm(y, m, log = TRUE), na.rm = TRUE))$gr(0))
   expect_equal(known, 4)
 })
 
-# Calls of Python by compiled objectives whose programs are native code alone: an error where `code` makes one.
+# Runs calls of compiled objectives whose programs are purely native; any call of Python is an error.
 without_python <- function(code) {
   namespace <- asNamespace("gradops")
   original <- namespace$py_call_list
@@ -290,7 +290,7 @@ without_python <- function(code) {
   code
 }
 
-# A compiled objective that has been called often enough to need Python no more.
+# Returns a compiled objective that was called often enough to need Python no longer.
 settled <- function(f, x, ...) {
   o <- objective(f, jit = TRUE)
   for (i in 1:4) {
@@ -301,7 +301,7 @@ settled <- function(f, x, ...) {
   o
 }
 
-# Values, gradients and warnings, of a settled objective and of a new one.
+# Checks values, gradients and warnings of a settled objective against a new one.
 expect_as_new <- function(o, f, x, ...) {
   heard <- function(o) {
     warnings <- character()
@@ -314,7 +314,7 @@ expect_as_new <- function(o, f, x, ...) {
   expect_identical(heard(o), heard(objective(f, jit = TRUE)))
 }
 
-test_once("later calls of native programs need no Python, and give the same", {
+test_once("later calls of native programs need no Python, and give the same results", {
   skip_if_not(reticulate::py_module_available("llvmlite"))
   local_backend("numpy")
   old <- config_set_check("sample")
@@ -350,7 +350,7 @@ test_once("later calls of native programs need no Python, and give the same", {
   expect_as_new(both, sides, c(2, 3))
 })
 
-test_once("native programs without Python hear of what changes around them", {
+test_once("native programs without Python react to changes around them", {
   skip_if_not(reticulate::py_module_available("llvmlite"))
   local_backend("numpy")
   old <- config_set_check("sample")
@@ -398,7 +398,7 @@ test_once("native programs without Python hear of what changes around them", {
   config_set_floatx("float64")
   expect_false(identical(o$gr(c(1 / 3, 0.1)), single))
   for (i in 1:9) o$fn(x + i)
-  expect_equal(without_python(o$fn(x)), squares(x)) # again, when things are as they were
+  expect_equal(without_python(o$fn(x)), squares(x)) # works again once the state is restored
   rows <- profile_call(for (i in 1:3) o$fn(x + i))
   expect_as_new(o, squares, x)
 

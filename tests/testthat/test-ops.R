@@ -1,11 +1,11 @@
-# tools/ops.csv, which is not in the installed package.
+# Returns tools/ops.csv, which the installed package does not contain.
 table_of_ops <- function() {
   path <- test_path("..", "..", "tools", "ops.csv")
   skip_if_not(file.exists(path), "not the source tree")
   read.csv(path)
 }
 
-test_once("every op of the table is exported, with its documented arguments", {
+test_once("every op of the table is exported with its documented arguments", {
   ops <- table_of_ops()
   exports <- getNamespaceExports("gradops")
   expect_setequal(setdiff(ops$r_name, exports), character())
@@ -19,7 +19,7 @@ test_once("every op of the table is exported, with its documented arguments", {
   }
 })
 
-test_once("ops whose table has no R arguments have the Python ones, in R's terms", {
+test_once("ops without R arguments in the table have the Python ones, in R's terms", {
   ops <- subset(table_of_ops(), !nzchar(r_args) & r_name %in% getNamespaceExports("gradops"))
   for (i in seq_len(nrow(ops))) {
     python <- trimws(strsplit(gsub("\\([^)]*\\)", "", ops$python_args[i]), ",")[[1]])

@@ -1,6 +1,6 @@
-# Positions and classes count from 1: R's numbers and the tensors of every backend mean the same.
+# Positions and classes count from 1, for R numbers and for tensors of every backend.
 
-test_contract("position and class 0 are errors, of R's numbers and of tensors", {
+test_contract("position 0 and class 0 are errors, for R numbers and tensors", {
   x <- op_convert_to_tensor(c(5, 6, 7))
   m <- op_convert_to_tensor(matrix(c(0.2, 0.8, 0.6, 0.4), 2, byrow = TRUE))
   calls <- list(
@@ -24,7 +24,7 @@ test_contract("position and class 0 are errors, of R's numbers and of tensors", 
   }
 })
 
-test_each("classes count from 1 as a factor's levels do, or from 0 where that is said", {
+test_each("classes count from 1 like a factor's levels, or from 0 on request", {
   labels <- factor(c("b", "c", "a"))
   expected <- diag(3)[c(2, 3, 1), ]
   tensor <- op_convert_to_tensor(as.integer(labels))
@@ -58,7 +58,7 @@ test_each("x[tensor] is x[values]", {
   expect_equal(gradient_by_tensor, c(0, 24, 0, 16))
 })
 
-test_contract("in a trace a position counts from 1 too", {
+test_contract("positions count from 1 in a trace", {
   values <- c(5, 6, 7)
   take <- jit(function(x, i) op_take(x, i))
   expect_equal(as.vector(take(op_convert_to_tensor(values), op_convert_to_tensor(c(3L, 1L, -1L)))), c(7, 5, 7))
@@ -68,7 +68,7 @@ test_contract("in a trace a position counts from 1 too", {
   expect_equal(as.array(hot(op_convert_to_tensor(c(2L, 1L, 0L)))), rbind(c(0, 1), c(1, 0), c(0, 0)))
 })
 
-test_each("positions in lists of several lengths are refused", {
+test_each("ragged lists of positions are refused", {
   expect_error(op_one_hot(list(c(1, 2), c(1, 2, 3)), 3), "one length", class = "gradops_error_type")
   expect_error(op_segment_sum(c(1, 2), list(c(1, 2), c(1, 2, 3))), "one length", class = "gradops_error_type")
   expect_error(op_subset_set("float32", 1, value = 2), class = "gradops_error")

@@ -1,6 +1,6 @@
-# Where the time of a call goes.
+# Profiling where the time of a call goes.
 
-test_contract("profile_call() divides the time of a call, counts its crossings, and names functions of both languages", {
+test_contract("profile_call() splits the time of a call, counts crossings, and names functions of both languages", {
   f <- function(p) {
     until <- Sys.time() + 0.05
     while (Sys.time() < until) count <- sqrt(2)
@@ -27,13 +27,13 @@ test_contract("profile_call() divides the time of a call, counts its crossings, 
   expect_match(shown, "into Python, 1 into R", all = FALSE)
 })
 
-test_each("profile_call() takes what an R function of Python's calls for R, and what that calls for Python", {
+test_each("profile_call() attributes nested calls between Python and R to the right language", {
   slow <- function(x) {
     until <- Sys.time() + 0.05
     while (Sys.time() < until) count <- sqrt(2)
     op_exp(x)
   }
-  found <- profile_call({ # not op_map(), which JAX calls a function of once
+  found <- profile_call({ # JAX would call a function of op_map() once only
     gradient(slow, 1)
     gradient(slow, 2)
   })
@@ -42,11 +42,11 @@ test_each("profile_call() takes what an R function of Python's calls for R, and 
   expect_true(all(found$time$seconds > 0)) # no time is counted twice
 })
 
-test_each("profile_call() leaves all as it was, after errors too", {
+test_each("profile_call() restores all state, after errors as well", {
   expect_error(profile_call(stop("no")), "^no$")
   expect_error(profile_call(gradient(function(p) stop("inside"), 1)), class = "gradops_error_callback")
   second <- FALSE
-  expect_error(profile_call(if (second) stop("later") else second <- TRUE), "later") # under the profilers
+  expect_error(profile_call(if (second) stop("later") else second <- TRUE), "later") # while the profilers run
   expect_null(state$clock)
   expect_error(profile_call(profile_call(1)), "runs already", class = "gradops_error_argument")
   expect_error(profile_call(1, times = 0), "whole number", class = "gradops_error_argument")

@@ -1,4 +1,4 @@
-test_contract("R's values convert", {
+test_contract("R values are converted", {
   as_tensor <- function(x) as.vector(op_convert_to_tensor(x))
   expect_identical(as_tensor(2), 2)
   expect_identical(as_tensor(c(a = 1, b = 2)), c(1, 2))
@@ -11,7 +11,7 @@ test_contract("R's values convert", {
   expect_identical(as_tensor(array(1:6, 1:3)), 1:6)
 })
 
-test_each("what R has as codes of something else is no number: factors, dates, times, their columns, integer64", {
+test_each("coded values are not numbers: factors, dates, times, data frames with them, integer64", {
   codes <- list(
     factor(c("b", "a", "b")), as.Date("1970-01-03"), as.POSIXct("1970-01-03", tz = "UTC"), as.POSIXlt("1970-01-03"),
     as.difftime(3, units = "mins"), structure(1.5, class = "integer64"), data.frame(a = 1:2, b = factor(1:2)),
@@ -30,10 +30,10 @@ test_each("what R has as codes of something else is no number: factors, dates, t
   expect_error(op_exp(factor("a")), "as.integer")
   expect_equal(as.vector(op_exp(as.integer(factor(c("b", "a"))))), exp(2:1))
   expect_equal(as.vector(op_exp(data.frame(a = 0, b = TRUE))), exp(0:1))
-  expect_equal(as.vector(op_exp(table(c(1, 1, 2)))), exp(2:1)) # a class of numbers
+  expect_equal(as.vector(op_exp(table(c(1, 1, 2)))), exp(2:1)) # a numeric class
 })
 
-test_each("what is neither TRUE nor FALSE is no flag", {
+test_each("flags must be TRUE or FALSE", {
   for (wrong in list("yes", NA, c(TRUE, FALSE), 1, NULL)) {
     calls <- list(
       requires_grad = \() variable(1, requires_grad = wrong), requires_grad = \() parameter(1, wrong),
@@ -50,7 +50,7 @@ test_each("what is neither TRUE nor FALSE is no flag", {
   }
 })
 
-test_contract("dtypes: R's numbers are float64, integers int64; single ones are weak", {
+test_contract("dtypes: R doubles become float64, integers int64; scalars are weak", {
   dtype <- function(x) op_dtype(x)
   expect_identical(dtype(op_convert_to_tensor(c(1, 2))), "float64")
   expect_identical(dtype(op_convert_to_tensor(1:2)), "int64")
@@ -60,7 +60,7 @@ test_contract("dtypes: R's numbers are float64, integers int64; single ones are 
   expect_match(described(op_exp(c(1, 2))), backend)
 })
 
-test_contract("R's vectors take the floating dtype of the tensors beside them, positions stay exact", {
+test_contract("R vectors take the floating dtype of tensors next to them; positions stay exact", {
   single <- op_cast(c(1, 2), "float32")
   results <- list(
     single * c(2, 3), c(2, 3)^single, single * 1:2, op_add(single, c(1, 2)), op_where(c(TRUE, FALSE), single, c(0, 0)),
@@ -74,13 +74,13 @@ test_contract("R's vectors take the floating dtype of the tensors beside them, p
   expect_identical(op_dtype(op_convert_to_tensor(c(1, 2)) * c(0.1, 1)), "float64")
   expect_equal(as.vector(op_cast(c(1, 2), "float64") * c(0.1, 0.2)), c(0.1, 0.4), tolerance = 1e-15)
 
-  half <- op_cast(as.numeric(seq_len(3000) == 2049), "float16") # which holds 2048 and 2050
+  half <- op_cast(as.numeric(seq_len(3000) == 2049), "float16") # float16 holds 2048 and 2050
   expect_equal(as.vector(op_take(half, c(2049, 2050))), c(1, 0))
   expect_equal(as.vector(op_get_item(half, c(2049, 2050))), c(1, 0))
   expect_equal(as.vector(half[c(2049, 2050)]), c(1, 0))
 })
 
-test_contract("axes and shapes are from 1, whole numbers pass", {
+test_contract("axes count from 1, whole numbers are accepted for shapes", {
   m <- matrix(1:6 / 1, 2)
   expect_equal(as.vector(op_sum(m, axis = 1)), colSums(m))
   expect_equal(as.vector(op_sum(m, axis = 2L)), rowSums(m))
@@ -97,7 +97,7 @@ test_contract("axes and shapes are from 1, whole numbers pass", {
   expect_equal(as.vector(op_take(c(10, 20, 30), op_argmax(c(3, 7, 5)))), 20)
 })
 
-test_contract("bad arguments are classed errors that name them in R's words", {
+test_contract("bad arguments raise classed errors that name them in R's terms", {
   m <- matrix(1:6 / 1, 2)
   expect_error(op_sum(m, axis = 3), "`axis` must be from 1 to 2, or from -1 to -2.*got 3", class = "gradops_error_axis")
   expect_error(op_sum(m, axis = -3), "got -3", class = "gradops_error_axis")
@@ -116,7 +116,7 @@ test_contract("bad arguments are classed errors that name them in R's words", {
   expect_identical(condition$call[[1]], quote(op_sum))
 })
 
-test_contract("results that are positions count from 1", {
+test_contract("positions in results count from 1", {
   x <- c(3, 9, 5, 9)
   positions <- function(x) as.vector(x)
   expect_equal(positions(op_argsort(x)), order(x))

@@ -1,4 +1,4 @@
-# R functions that other threads call. A deadlock ends the process, with what each thread was doing.
+# R functions called by other threads. A deadlock ends the process and prints what each thread was doing.
 
 local_watchdog <- function(seconds = 60, env = parent.frame()) {
   faulthandler <- reticulate::import("faulthandler", convert = FALSE)
@@ -9,10 +9,10 @@ local_watchdog <- function(seconds = 60, env = parent.frame()) {
 
 python <- function(name) reticulate::import(name, convert = FALSE)
 
-# The values of a tensor that a library has returned to reticulate.
+# Returns the values of a tensor that a library has returned to reticulate.
 values_in <- function(x) as.numeric(op_convert_to_tensor(x))
 
-# `f()`, a Python function, on a thread of its own; R waits in `join`, a Python function.
+# Runs the Python function `f` on a new thread; R waits in the Python method `join`.
 on_a_thread <- function(f, wait = function(thread) thread$join()) {
   thread <- python("threading")$Thread(target = f)
   thread$start()
@@ -20,10 +20,10 @@ on_a_thread <- function(f, wait = function(thread) thread$join()) {
   expect_false(py_to_r(thread$is_alive()))
 }
 
-# A method of a Python object, as a Python function.
+# Returns a method of a Python object as a Python function.
 function_of_python <- function(x, name) reticulate::py_get_attr(x, name)
 
-# y = exp(x) with a gradient of seven, written in R, that counts its calls.
+# Returns exp(x) with a gradient of 7, written in R, and a counter of its calls.
 counted <- function() {
   calls <- 0
   f <- op_custom_gradient(function(x) {
@@ -35,7 +35,7 @@ counted <- function() {
   list(f = f, calls = function() calls)
 }
 
-test_contract("a backward pass on another thread runs R gradient functions on R's", {
+test_contract("a backward pass on another thread runs R gradient functions on R's thread", {
   local_watchdog()
   custom <- counted()
   x <- variable(c(1, 2), TRUE)
@@ -45,7 +45,7 @@ test_contract("a backward pass on another thread runs R gradient functions on R'
   expect_equal(custom$calls(), 1)
 })
 
-test_contract("... also while R sleeps, computes or waits for a pool", {
+test_contract("a backward pass on another thread runs R functions while R sleeps, computes or waits for a pool", {
   local_watchdog()
   custom <- counted()
   x <- variable(c(1, 2), TRUE)
@@ -66,7 +66,7 @@ test_contract("... also while R sleeps, computes or waits for a pool", {
   expect_equal(custom$calls(), 10)
 })
 
-test_contract("an R error on another thread is that thread's exception, and R's condition beyond gradops", {
+test_contract("an R error on another thread is an exception there, and R's condition outside gradops", {
   local_watchdog()
   f <- op_custom_gradient(function(x) list(op_exp(x), function(upstream) stop("not today")))
   x <- variable(c(1, 2), TRUE)
@@ -81,7 +81,7 @@ test_contract("an R error on another thread is that thread's exception, and R's 
   pool$shutdown()
 })
 
-test_contract("call_in_thread() is the call", {
+test_contract("call_in_thread() returns the value of the call", {
   local_watchdog()
   x <- variable(c(1, 2), TRUE)
   y <- call_in_thread(function_of_python(op_square(x), "sum"))
@@ -110,7 +110,7 @@ test_once("an interrupt ends call_in_thread()", {
   expect_equal(as.numeric(call_in_thread(python("math")$sqrt, 4)), 2)
 })
 
-test_once("the calling thread's recording goes with the call (torch)", {
+test_once("a call on another thread keeps the recording mode of its caller (torch)", {
   skip_without("torch")
   local_watchdog()
   torch <- python("torch")
@@ -134,7 +134,7 @@ normal <- if (gradops_available()) r_function(
   function(x, sd, upstream) list(-x / sd^2 * dnorm(x, sd = sd) * upstream, NULL)
 )
 
-test_contract("an R function of numbers is an op with a gradient", {
+test_contract("an R function of numbers becomes an op with a gradient", {
   x <- c(-1, 0.5, 2)
   expect_equal(as.numeric(normal(x)), dnorm(x))
   expect_equal(as.numeric(normal(x, sd = 2)), dnorm(x, sd = 2))
@@ -164,14 +164,14 @@ test_contract("matrices, several arguments, second derivatives", {
   expect_equal(as.array(second(inverse)(x)), as.array(second(op_inv)(x)))
 })
 
-test_each("without a gradient it has none", {
+test_each("an R function without a gradient raises when differentiated", {
   f <- r_function(function(x) pnorm(x))
   expect_equal(as.numeric(f(c(0, 1))), pnorm(0:1))
   expect_error(gradient(function(x) sum(f(x)), c(0, 1)), "has no gradient", class = "gradops_error_gradient")
   expect_equal(gradient(function(x) sum(x * op_stop_gradient(f(x))), c(0, 1)), pnorm(0:1))
 })
 
-test_contract("programs call it back", {
+test_contract("compiled programs call R functions", {
   local_watchdog()
   calls <- 0
   f <- r_function(
@@ -190,7 +190,7 @@ test_contract("programs call it back", {
   expect_equal(both(c(0, 1)), list(value = 2 * sum(dnorm(0:1)), gradient = -2 * c(0, dnorm(1))))
 })
 
-test_contract("what fails in a program is R's condition", {
+test_contract("failures inside a program are R conditions", {
   local_watchdog()
   f <- jit(r_function(function(x) if (sum(x) > 50) rlang::abort("too large", class = "mine") else x))
   expect_equal(f(c(1, 2)), c(1, 2))
@@ -228,7 +228,7 @@ test_once("tf.function and GradientTape with R gradient functions", {
   expect_equal(values_in(call_in_thread(tape$gradient, y, x)), -(1:2) * dnorm(1:2))
 })
 
-test_once("R's thread in compiled code is an error, not a deadlock (TensorFlow)", {
+test_once("calling R from compiled code on R's thread is an error, not a deadlock (TensorFlow)", {
   skip_without("tensorflow")
   skip_on_os(c("windows", "mac"))
   local_watchdog()
@@ -259,7 +259,7 @@ test_once("tf.py_function runs gradops' R functions with the tape of its thread"
   expect_equal(values_in(call_in_thread(tape$gradient, y, x)), c(7, 7))
 })
 
-test_once("jax.jit calls R back, on another thread where its input is still being computed", {
+test_once("jax.jit calls R, from another thread while its input is still being computed", {
   skip_without("jax")
   local_watchdog()
   local_backend("jax")
@@ -274,9 +274,9 @@ test_once("jax.jit calls R back, on another thread where its input is still bein
   expect_equal(values_in(density(slow(x))), 1200 * dnorm(1))
 })
 
-# Nothing is kept ------------------------------------------------------------------------------------------------------
+# Memory --------------------------------------------------------------------------------------------------------------
 
-test_contract("R functions that know each other through Python are freed", {
+test_contract("R functions that refer to each other through Python are freed", {
   local_watchdog(120)
   freed <- character()
   made_of <- list(
@@ -318,7 +318,7 @@ test_contract("R functions that know each other through Python are freed", {
       reg.finalizer(here, function(e) freed <<- c(freed, e$name))
       make <- made_of[[name]]
       environment(make) <- here
-      # the frame of `make` has `f`, which has a function whose environment is that frame
+      # the frame of `make` holds `f`, whose inner function has that frame as environment
       make()
     })
   }
@@ -331,7 +331,7 @@ test_contract("R functions that know each other through Python are freed", {
   expect_setequal(freed, names(made_of))
 })
 
-test_contract("a gradient function outlives the R function that it is of", {
+test_contract("a gradient function outlives its R function", {
   x <- variable(c(1, 2), TRUE)
   y <- local({
     f <- op_custom_gradient(function(x) x * 2, function(x, upstream) upstream * 3)
@@ -347,7 +347,7 @@ test_contract("a gradient function outlives the R function that it is of", {
   expect_equal(as.numeric(x$grad), 15 + 3 * c(1, 2)^2)
 })
 
-test_once("an R function that another thread lets go of is freed", {
+test_once("an R function released by another thread is freed", {
   skip_without()
   local_watchdog()
   freed <- FALSE
@@ -363,6 +363,6 @@ test_once("an R function that another thread lets go of is freed", {
   expect_true(freed)
 })
 
-test_each("where interrupts are suspended, R functions are called all the same", {
+test_each("R functions are called even if interrupts are suspended", {
   expect_identical(suspendInterrupts(gradient(function(x) with_stop_gradient(x * 1) * x, 3)), 3)
 })

@@ -1,17 +1,17 @@
-# What gradops takes from inside of reticulate: a version that lacks something is seen here.
+# Internals of reticulate that gradops uses: a version without one of them fails here.
 
-test_once("this version of reticulate has all that is known of its insides", {
+test_once("this version of reticulate has all internals in use", {
   skip_without()
   expect_identical(reticulate_lacks(), character())
 })
 
-test_once("without its inner call its public one does", {
+test_once("without reticulate's internal call function the public one is used", {
   skip_without()
   call <- reticulate_caller(NULL)
   expect_equal(py_to_r(call(reticulate::import_builtins(convert = FALSE)$int, list("11"), list(base = 2L))), 3)
 })
 
-test_once("an R function that reticulate gave to Python is known by its code, not by the name of a file", {
+test_once("an R function passed to Python by reticulate is recognised by its code object, not by a file name", {
   skip_without()
   known <- reticulate::import_from_path("gradops.interop.r.reticulate", system.file("python", package = "gradops"))
   python <- reticulate::py_run_string(

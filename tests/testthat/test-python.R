@@ -7,7 +7,7 @@ test_once("Python starts at first use, not at library()", {
   expect_match(out[length(out)], "TRUE$")
 })
 
-test_once("where there is no Python, the error says what to do", {
+test_once("without Python the error says what to do", {
   skip_on_cran()
   skip_if(is_loaded_from_source(), "needs the installed package")
   out <- in_new_process(
@@ -22,7 +22,7 @@ test_once("where there is no Python, the error says what to do", {
   expect_match(paste(out, collapse = " "), "RETICULATE_PYTHON.*install_python")
 })
 
-test_once("use_backend() chooses the default of the session", {
+test_once("use_backend() sets the default of the session", {
   skip_on_cran()
   skip_without("torch")
   skip_if(is_loaded_from_source(), "needs the installed package")
@@ -32,14 +32,14 @@ test_once("use_backend() chooses the default of the session", {
   expect_match(out[length(out)], "^torch")
 })
 
-test_once("failures keep the Python exception, and a wrong call of Python code is a condition too", {
+test_once("failures keep the Python exception; a wrong call of Python code is a condition as well", {
   skip_without()
   condition <- expect_error(op_sum(c(1, 2), axis = 5), class = "gradops_error_axis")
   expect_s3_class(condition$python, "gradops.errors.AxisError")
   expect_error(gradient(\(x) reticulate::py_eval("1 / 0"), 1), "ZeroDivisionError", class = "gradops_error_callback")
 })
 
-test_once("compiled code is stored where R's packages may write", {
+test_once("compiled code is stored where CRAN allows packages to write", {
   skip_on_cran()
   skip_without()
   skip_if(is_loaded_from_source(), "needs the installed package")

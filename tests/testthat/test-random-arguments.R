@@ -1,6 +1,5 @@
-# Every op and every function of gradops with random arguments: a value, or one of gradops' own conditions, which say
-# what was wrong; never an error of R's, Rcpp's or Python's. GRADOPS_LONG=<factor> is for long, with a seed that the
-# failure names.
+# Random arguments to every function of gradops give a value, or a gradops condition that says what was wrong; never an
+# error of R, Rcpp or Python. GRADOPS_LONG=<factor> runs longer, with a seed that a failure reports.
 
 pool <- function() {
   list(
@@ -17,7 +16,7 @@ pool <- function() {
   )
 }
 
-# Not those that change the session, and not R's own functions, whose errors are R's where no tensor is.
+# Functions that change the session, and R's own functions, whose errors are R's without tensors.
 skipped <- c(
   "tuple", "%||%", "%as%", "np_array", "call_in_thread", "use_backend", "local_backend", "with_backend",
   "%<-%", "array_reshape", "config_set_backend", "config_set_floatx", "config_set_epsilon", "serialize_tensor",
@@ -64,7 +63,7 @@ raw_conditions <- function(seed, times, names = public()) {
   found
 }
 
-test_each("random arguments give a value or a condition of gradops", {
+test_each("random arguments give a value or a gradops condition", {
   skip_on_cran()
   long <- as.numeric(Sys.getenv("GRADOPS_LONG", "0"))
   skip_if(long == 0, "random and long: GRADOPS_LONG is not set")
@@ -76,13 +75,13 @@ test_each("random arguments give a value or a condition of gradops", {
   )
 })
 
-# The count that docs/differences.md and docs/trust.md have.
-test_once("how many functions there are", {
+# The number is quoted in docs/differences.md and docs/trust.md.
+test_once("number of tested functions", {
   skip_if(getRversion() >= "4.4", "base R has more names")
   expect_length(public(), 449)
 })
 
-test_each("mistakes are named in R's words", {
+test_each("mistakes are named in R's terms", {
   m <- op_convert_to_tensor(matrix(1:4 / 4, 2))
   x <- parameter(c(1, 2))
   expect_error(op_concatenate(m, m), class = "gradops_error_type")
@@ -118,7 +117,7 @@ test_each("mistakes are named in R's words", {
   expect_error(text_as_model(exp, TRUE, Inf), "options of a model by name", class = "gradops_error_argument")
 })
 
-test_each("scopes with wrong settings or frames are errors of gradops", {
+test_each("scopes with wrong settings or frames raise gradops errors", {
   scopes <- grep("^local_", getNamespaceExports("gradops"), value = TRUE)
   expect_gt(length(scopes), 5)
   before <- config_backend()
@@ -134,12 +133,12 @@ test_each("scopes with wrong settings or frames are errors of gradops", {
   expect_identical(config_backend(), before)
 })
 
-test_once("PyTorch's names of arguments are errors that say gradops' names", {
+test_once("PyTorch's argument names are errors that give gradops' names", {
   ops <- Filter(function(name) {
     own <- names(formals(args(get(name))))
     "axis" %in% own && "..." %in% own
   }, grep("^op_", getNamespaceExports("gradops"), value = TRUE))
-  ops <- setdiff(ops, c("op_layer_normalization", "op_multi_hot", "op_vectorize")) # which take more arguments
+  ops <- setdiff(ops, c("op_layer_normalization", "op_multi_hot", "op_vectorize")) # these take more arguments
   expect_gt(length(ops), 60)
   for (name in ops) {
     error <- expect_error(do.call(name, list(1, dim = 1)), "none that is called `dim`", class = "gradops_error_type")
@@ -148,11 +147,11 @@ test_once("PyTorch's names of arguments are errors that say gradops' names", {
   expect_error(op_sum(c(1, 2), dim = 1, keepdim = TRUE), "`x`, `axis`, `keepdims`, and none", fixed = TRUE)
   expect_error(op_sum(c(1, 2), axs = 1), "Write `axis =`")
   expect_error(op_sum(c(1, 2), 1, FALSE, 3), "and takes no more", class = "gradops_error_type")
-  expect_equal(as.vector(op_sum(c(1, 2), keepdim = TRUE)), 3) # a part of the name, as R matches
+  expect_equal(as.vector(op_sum(c(1, 2), keepdim = TRUE)), 3) # a partial name, as R matches it
 })
 
-# An argument of Python's that R calls otherwise.
-test_each("errors name arguments as R does", {
+# A Python argument with another name in R.
+test_each("errors use R's argument names", {
   path <- test_path("..", "..", "tools", "ops.csv")
   skip_if_not(file.exists(path), "not the source tree")
   ops <- read.csv(path)
@@ -183,7 +182,7 @@ test_each("errors name arguments as R does", {
   expect_error(op_vectorized_map(c(1, 2), 3), "`f` must be a function")
 })
 
-test_each("a derivative names its wrong argument, and says what comes first", {
+test_each("a derivative names its wrong argument, and the expected first argument", {
   f <- function(p) sum(p^2)
   for (of in list(grad, gradient, jacobian, hessian, hvp, vhp, jvp, vjp)) {
     first <- names(formals(of))[1]
@@ -206,7 +205,7 @@ test_each("a derivative names its wrong argument, and says what comes first", {
   expect_error(gradient(function(p) sum(op_sofmax(p)), c(1, 2)), "Did you mean `op_softmax()`", fixed = TRUE)
 })
 
-test_once("a recorded gradient that another library would lose is said in R's words", {
+test_once("a gradient that conversion to another library would lose is an error in R's terms", {
   skip_without("torch")
   with_backend("numpy", {
     error <- expect_error(to_backend(parameter(c(1, 2)), "torch"), class = "gradops_error_gradient")

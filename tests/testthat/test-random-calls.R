@@ -1,6 +1,5 @@
-# Random programs of R's own functions and operators on R's own values, of which one is differentiated: their values are
-# R's, their derivatives those of finite differences, or there is an error of gradops'. Each run of the long profile has
-# another seed, which it reports.
+# Random programs of R functions and operators on R values, differentiated by one value. Values must match R and
+# derivatives finite differences, or a gradops error is raised. Each long run has a new seed, which it reports.
 
 constants <- list(
   vector = c(1.3, -0.7, 2.1, 0.4, 3.2, 1.9), named = c(a = 1, b = 2, c = 3, d = -1, e = 0.5, f = 2),
@@ -18,7 +17,7 @@ operators <- c(
   "crossprod"
 )
 
-# Halves of a vector's or matrix's rows.
+# Returns groups that split the rows of a vector or matrix in halves.
 halves <- function(x) rep(1:2, length.out = NROW(x))
 
 functions <- list(
@@ -65,7 +64,7 @@ functions <- list(
   back = function(x) cumsum(rev(cumsum(rev(x)))), differences = function(x) outer(x, x, function(a, b) a - b)
 )
 
-# A program as a function, whose intermediate values are given to `see`.
+# Returns a program as a function that passes its intermediate values to `see`.
 program <- function(steps, see = identity) {
   function(b) {
     x <- see(do.call(steps$operators[1], list(b, constants[[steps$constants[1]]])))
@@ -75,8 +74,8 @@ program <- function(steps, see = identity) {
   }
 }
 
-# R's value and derivative; NULL where R has none, or where the program is one of a documented difference: arrays of
-# three dimensions, Inf and NaN on the way.
+# Returns R's value and derivative; NULL if R has none, or if a documented difference applies: three-dimensional arrays,
+# Inf and NaN in intermediate values.
 of_r <- function(steps, at) {
   ordinary <- function(x) {
     if (length(dim(x)) > 2 || !is.numeric(x) && !is.logical(x) || !all(is.finite(x)) || any(abs(x) > 1e6)) stop()
@@ -99,7 +98,7 @@ one_program <- function() {
   )
 }
 
-expect_programs <- function(count, at = sqrt(3)) { # where nothing ties
+expect_programs <- function(count, at = sqrt(3)) { # at a point without ties
   answered <- 0
   for (i in seq_len(count)) {
     steps <- one_program()
@@ -112,19 +111,19 @@ expect_programs <- function(count, at = sqrt(3)) { # where nothing ties
     } else {
       answered <- answered + 1
       expect_equal(found$value, expected$value, tolerance = 1e-6, info = words)
-      smooth <- !is.null(expected$slope) && !is.nan(found$gradient) # as of (0 * b)^0.5
+      smooth <- !is.null(expected$slope) && !is.nan(found$gradient) # excludes (0 * b)^0.5
       if (smooth) expect_equal(found$gradient, expected$slope, tolerance = 1e-3, info = words)
     }
   }
   answered
 }
 
-test_each("random programs have R's values and derivatives", {
+test_each("random programs match R's values and derivatives", {
   withr::local_seed(1)
   expect_gt(expect_programs(150), 30)
 })
 
-test_each("many random programs have R's values and derivatives", {
+test_each("many random programs match R's values and derivatives", {
   skip_if(Sys.getenv("GRADOPS_LONG") == "", "random and long: GRADOPS_LONG is not set")
   seed <- as.integer(Sys.time()) %% 1e6
   message("random programs on ", backend, ": seed ", seed)

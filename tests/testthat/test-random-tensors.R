@@ -1,4 +1,4 @@
-test_contract("one seed gives the same numbers, of the right distribution", {
+test_contract("equal seeds give equal numbers of the right distribution", {
   values <- function(x) as.vector(x)
   draws <- list(
     function(seed) random_normal(2000L, 1, 2, seed = seed), function(seed) random_uniform(2000L, -1, 3, seed = seed),
@@ -32,7 +32,7 @@ test_contract("one seed gives the same numbers, of the right distribution", {
   expect_identical(op_dtype(random_normal(2L, dtype = "float32", seed = 1)), "float32")
 })
 
-test_each("classes, dropout, order", {
+test_each("categorical draws, dropout, permutation", {
   found <- as.array(random_categorical(log(matrix(c(0.1, 1, 0.9, 1e-30), 2)), 1000L, seed = 1))
   expect_identical(dim(found), c(2L, 1000L))
   expect_gt(binom.test(sum(found[1, ] == 1), 1000, 0.1)$p.value, 1e-4)
@@ -50,7 +50,7 @@ test_each("classes, dropout, order", {
   expect_error(random_normal(2L, seed = 1.5), "whole number", class = "gradops_error_argument")
 })
 
-test_contract("gradients go through, and compiled functions need a seed", {
+test_contract("gradients flow through draws, and compiled functions need a seed", {
   f <- function(p) sum(random_normal(5L, p[1], p[2], seed = 4)^2)
   z <- as.vector(random_normal(5L, seed = 4))
   expect_equal(gradient(f, c(1, 2)), c(sum(2 * (1 + 2 * z)), sum(2 * z * (1 + 2 * z))), tolerance = 1e-6)
@@ -64,7 +64,7 @@ test_contract("gradients go through, and compiled functions need a seed", {
   expect_error(jit(function(p) sum(p * random_normal(2L, seed = generator)))(c(1, 2)), class = "gradops_error_jit")
 })
 
-test_each("rnorm() and its kin of tensors draw R's numbers, with the derivatives of quantiles", {
+test_each("rnorm() and related functions of tensors draw R's numbers, with derivatives of quantile functions", {
   families <- list(
     norm = c(1, 2), lnorm = c(0.3, 0.5), exp = 2, gamma = c(2.5, 1.3), beta = c(2, 0.7), t = 4, unif = c(-1, 3),
     logis = c(1, 2), weibull = c(2, 3), cauchy = c(0, 1), chisq = 3, f = c(3, 5),
@@ -87,7 +87,7 @@ test_each("rnorm() and its kin of tensors draw R's numbers, with the derivatives
     expect_equal(drawn$value, total(parameters), tolerance = 1e-15, info = name)
     expect_identical(after(gradient(total, parameters)), after(total(parameters)))
     set.seed(3)
-    u <- of("p", parameters, of("r", parameters, 4)) # the noise, as a uniform number
+    u <- of("p", parameters, of("r", parameters, 4)) # the noise as a uniform number
     of_quantiles <- function(p) sum(of("q", p, u) * weights)
     expect_equal(drawn$gradient, numeric_gradient(of_quantiles, parameters, 1e-5), tolerance = 1e-6, info = name)
     if (i < 13) {

@@ -1,6 +1,6 @@
-# The R code of README.md and of the pages in docs/ runs as it stands and prints what the pages say, as
-# tests/python/test_readme.py does for Python. Each block of README.md has its own session; the blocks of the other
-# pages run in order in one shared session.
+# R code in README.md and in the pages of docs/ runs unchanged and prints the output shown there;
+# tests/python/test_readme.py does the same for Python. Each block of README.md has its own session; the blocks of other
+# pages run in order in one session.
 
 pages <- test_path("..", "..", c("README.md", list.files(test_path("..", "..", "docs"), "[.]md$")))
 pages[-1] <- file.path(dirname(pages[-1]), "docs", basename(pages[-1]))
@@ -8,7 +8,7 @@ pages[-1] <- file.path(dirname(pages[-1]), "docs", basename(pages[-1]))
 r_blocks <- function(page) {
   lines <- readLines(page, encoding = "UTF-8")
   starts <- which(lines == "```r")
-  starts <- starts[!grepl("^<!-- .* -->$", lines[pmax(starts - 1, 1)])] # those are parts of scripts
+  starts <- starts[!grepl("^<!-- .* -->$", lines[pmax(starts - 1, 1)])] # skips parts of scripts
   lapply(starts, function(start) {
     rest <- lines[-seq_len(start)]
     rest[seq_len(match("```", rest) - 1)]
@@ -22,7 +22,7 @@ skip_unless_pages <- function() {
   skip_if(!dir.exists(test_path("..", "..", "docs")), "no pages here")
 }
 
-# Check what each page's code prints. Messages of packages are ignored; an error fails the test.
+# Checks what each page's code prints. Messages of packages are ignored; an error fails the test.
 expect_prints_as_said <- function(codes, names) {
   for (backend in unique(sub("^# needs ", "", grep("^# needs ", unlist(codes), value = TRUE)))) skip_without(backend)
   result <- run_pieces(codes)
@@ -35,7 +35,7 @@ expect_prints_as_said <- function(codes, names) {
   }
 }
 
-test_once("each block of README.md runs in an R session of its own", {
+test_once("each block of README.md runs in its own R session", {
   skip_unless_pages()
   blocks <- r_blocks(pages[1])
   expect_gte(length(blocks), 2)
@@ -45,14 +45,14 @@ test_once("each block of README.md runs in an R session of its own", {
   }
 })
 
-test_once("the blocks of each page of docs/ run in turn", {
+test_once("the blocks of each page of docs/ run in sequence", {
   skip_unless_pages()
   code <- lapply(pages[-1], function(page) unlist(r_blocks(page)))
   expect_gte(sum(lengths(code) > 0), 2)
   expect_prints_as_said(code[lengths(code) > 0], basename(pages[-1][lengths(code) > 0]))
 })
 
-test_once("the cells of R of each table of the cheat sheet run", {
+test_once("the R cells of each cheat sheet table run", {
   skip_unless_pages()
   page <- readLines(test_path("..", "..", "docs", "cheatsheet.md"), encoding = "UTF-8")
   rows <- grep("^[|] .*`.*[|]$", page)

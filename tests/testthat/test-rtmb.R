@@ -1,11 +1,11 @@
-# RTMB's functions by its names. Numbers are RTMB's, where they are numbers.
+# RTMB functions under RTMB's names, compared with RTMB's results.
 
 local_rtmb <- function(env = parent.frame()) {
   attach_rtmb()
   withr::defer(detach("gradops:rtmb", character.only = TRUE), envir = env)
 }
 
-# A function of parameters, where, its value and gradient by RTMB.
+# Cases: a function of parameters, an evaluation point, its value and gradient by RTMB.
 of_rtmb <- function() {
   x <- c(0, 1, 3, 7)
   list(
@@ -83,7 +83,7 @@ of_rtmb <- function() {
   )
 }
 
-test_each("RTMB's functions have its values and gradients", {
+test_each("RTMB functions have RTMB's values and gradients", {
   local_rtmb()
   cases <- of_rtmb()
   for (name in names(cases)) {
@@ -168,7 +168,7 @@ test_each("residuals of normal vectors are whitened by their covariance", {
   expect_error(oneStepPredict(obj, method = "cdf"), "normal ones are `gaussian`", class = "gradops_error_argument")
 })
 
-test_each("residuals come in the order of `subset`, given `conditional` and other observations, as RTMB's", {
+test_each("residuals follow `subset`, `conditional` and other observations as in RTMB", {
   local_rtmb()
   y <- c(1.2, -0.3, 0.8, 2.1)
   z <- 0.7
@@ -183,7 +183,7 @@ test_each("residuals come in the order of `subset`, given `conditional` and othe
   want <- solve(t(chol((diag(c(1, 1, 1, 1, 4)) + 1.5^2)[at, at])), (c(y - 0.3, z))[at])[3:4]
   for (method in c("fullGaussian", "oneStepGaussianOffMode", "oneStepGeneric", "oneStepGaussian", "cdf")) {
     found <- oneStepPredict(obj, "y", method = method, subset = c(3, 1), conditional = 4)
-    expect_equal(found$residual, want, tolerance = if (method == "cdf") 0.01 else 1e-6) # probabilities by Laplace
+    expect_equal(found$residual, want, tolerance = if (method == "cdf") 0.01 else 1e-6) # by Laplace approximation
   }
   counts <- c(0, 3, 1, 7)
   g <- function(p) -sum(dpois(OBS(counts), exp(p$m), log = TRUE))
@@ -194,7 +194,7 @@ test_each("residuals come in the order of `subset`, given `conditional` and othe
   found <- oneStepPredict(obj, method = "cdf", discrete = TRUE, subset = 2:3)$residual
   expect_equal(found, want, tolerance = 1e-9)
   expect_equal(oneStepPredict(obj, method = "oneStepGeneric", subset = 2:3)$residual, want, tolerance = 1e-6)
-  at <- 0:8 # all that there are
+  at <- 0:8 # the whole support
   found <- oneStepPredict(obj, method = "oneStepGeneric", discrete = TRUE, discreteSupport = at, subset = 2:3)$residual
   parts <- ppois(counts[2:3], exp(1)) - u * dpois(counts[2:3], exp(1))
   expect_equal(found, qnorm(parts / ppois(8, exp(1))), tolerance = 1e-9)
@@ -207,9 +207,9 @@ test_each("residuals come in the order of `subset`, given `conditional` and othe
   refused("`discreteSupport`: must be numbers", discreteSupport = "0")
 })
 
-test_each("integrals need no probabilities: RTMB's densities, and Tweedie's of 0", {
+test_each("integrals that need densities only: RTMB's densities, and Tweedie's at 0", {
   local_rtmb()
-  list2env(mget(c("dtweedie", "dsn", "dnbinom2"), as.environment("gradops:rtmb")), environment()) # as scripts see them
+  list2env(mget(c("dtweedie", "dsn", "dnbinom2"), as.environment("gradops:rtmb")), environment()) # for scripts
   data <- list(y = c(0, 0.2, 1.7, 5), s = c(-1, 0.4, 2), b = c(0, 4, 11), g = c(0.1, 2, 3))
   f <- function(p) {
     getAll(data, p)
@@ -248,7 +248,7 @@ test_each("integrals need no probabilities: RTMB's densities, and Tweedie's of 0
   refused("`s` are no counts", "s", method = "oneStepGeneric", discrete = TRUE)
 })
 
-test_each("residuals of one set of observations take others as they are, counts too", {
+test_each("residuals of one observation vector condition on the others, counts included", {
   local_rtmb()
   y <- c(0.2, 0.9, -0.4)
   z <- c(2, 4, 1)
@@ -266,13 +266,13 @@ test_each("residuals of one set of observations take others as they are, counts 
       below <- integrate(function(u) at(u) * pnorm(y[i], u, 0.5), -8, 8)$value
       qnorm(below / integrate(at, -8, 8)$value)
     }, 0)
-    # each alone: nearly normal
+    # each one is nearly normal
     tolerance <- c(fullGaussian = 0.3, oneStepGeneric = 0.01)
     expect_equal(found, exact, tolerance = if (method %in% names(tolerance)) tolerance[[method]] else 0.15)
   }
 })
 
-test_each("what is reported is of tensors: `diag()` of one parameter, also a whole number, and sparse matrices", {
+test_each("reports may be tensors: `diag()` of one parameter, of a whole number, and sparse matrices", {
   local_rtmb()
   f <- function(p) {
     getAll(p)
@@ -288,7 +288,7 @@ test_each("what is reported is of tensors: `diag()` of one parameter, also a who
   expect_equal(as.list(found, "Std", report = TRUE)$Q, diag(exp(2) * sqrt(0.5), 2))
 })
 
-test_each("checkConsistency(estimate = TRUE) estimates anew from each set of data", {
+test_each("checkConsistency(estimate = TRUE) re-estimates for each simulated data set", {
   local_rtmb()
   y <- c(2, 5, 3, 4, 1)
   obj <- MakeADFun(function(p) -sum(dnorm(OBS(y), p$m, log = TRUE)), list(m = 1), silent = TRUE)
@@ -300,7 +300,7 @@ test_each("checkConsistency(estimate = TRUE) estimates anew from each set of dat
   expect_true(all(found$estimate$deviance > -1e-8))
 })
 
-test_each("profiled parameters and means of reports are RTMB's", {
+test_each("profiled parameters and means of reports match RTMB", {
   local_rtmb()
   data <- list(
     id = rep(1:6, each = 5), x = rep(c(-1, 0, 1, 2, 0.5), 6),
@@ -340,7 +340,7 @@ test_each("arrays of parameters keep their dimensions", {
   expect_equal(dim(as.list(sdreport(obj), "Std")$a), c(2L, 1L, 2L))
 })
 
-test_rtmb_integrals <- function(...) { # a normal model, of which each method is exact
+test_rtmb_integrals <- function(...) { # a normal model, for which each method is exact
   seen <- list(x = c(-0.5605, -0.2302, 1.5587))
   f <- function(par) {
     getAll(seen, par)
@@ -352,7 +352,7 @@ test_rtmb_integrals <- function(...) { # a normal model, of which each method is
   summary(sdreport(obj))
 }
 
-test_each("integrate = has TMB's methods for independent random effects", {
+test_each("integrate = supports TMB's methods for independent random effects", {
   attach_rtmb()
   on.exit(detach("gradops:rtmb"))
   by_laplace <- test_rtmb_integrals()
@@ -382,7 +382,7 @@ test_each("integrate = has TMB's methods for independent random effects", {
   expect_error(walk$fn(walk$par), "depend on each other", class = "gradops_error_argument")
 })
 
-test_each("scripts put tensors into Matrix' matrices, have parameters without elements, and look at a tape's graph", {
+test_each("scripts can fill Matrix objects with tensors, use empty parameters, and inspect a tape's graph", {
   on.exit(detach("gradops:rtmb"))
   attach_rtmb()
   x <- c(0.1, 0.5, 0.2, -0.3, 0.4)
@@ -418,13 +418,13 @@ test_each("scripts put tensors into Matrix' matrices, have parameters without el
   expect_equal(tape$reorder()(c(1, 4)), tape$simplify()(c(1, 4)))
   expect_false(any(graph[lower.tri(graph, diag = TRUE)]))
   expect_gt(sum(graph), 4)
-  if (config_backend() != "torch") { # whose own graph it is
+  if (config_backend() != "torch") { # PyTorch owns its graph
     expect_setequal(rownames(graph), c("Parameter", "get_item", "power", "sqrt", "add"))
     expect_identical(sum(graph[, "add"]), 2L)
   }
 })
 
-test_each("a tensor is the slot x of a matrix of Matrix", {
+test_each("a tensor can be the slot x of a Matrix object", {
   local_rtmb()
   whole <- Matrix::bandSparse(4, k = -1:1, diagonals = list(rep(-0.3, 3), rep(2, 4), rep(-0.3, 3)))
   x <- c(1, 2, 0.5, 0.2)
@@ -455,10 +455,10 @@ test_each("a tensor is the slot x of a matrix of Matrix", {
   }), "10 values, `value` 4", class = "gradops_error_shape")
 })
 
-test_each("many inner variables of a tape are by their sparse second derivatives, in a likelihood, too", {
+test_each("a tape with many inner variables uses sparse second derivatives, in a likelihood as well", {
   local_rtmb()
   n <- 80
-  y <- 3 + 1.5 * sin(seq_len(n)) # the density of normal ones, by the saddlepoint approximation, which is exact
+  y <- 3 + 1.5 * sin(seq_len(n)) # a normal density by the saddlepoint approximation, which is exact here
   generating <- function(p) sum(p$mu * p$s + .5 * p$s * p$s * p$sigma^2) - sum(p$s * y)
   tape <- MakeTape(generating, list(s = numeric(n), mu = 0, sigma = 1))
   saddle <- tape$newton(seq_len(n))
@@ -474,7 +474,7 @@ test_each("many inner variables of a tape are by their sparse second derivatives
   expect_equal(obj$he(obj$par)[1, ], c(n / 1.3^2, 2 * sum(y - 2) / 1.3^3), tolerance = 1e-9)
 })
 
-test_each("an error after `%~%` is an error; elements of a matrix of Matrix have densities and standard errors", {
+test_each("an error after `%~%` is reported; elements of a Matrix object have densities and standard errors", {
   on.exit(detach("gradops:rtmb"))
   attach_rtmb()
   failing <- function(p) {
@@ -499,7 +499,7 @@ test_each("an error after `%~%` is an error; elements of a matrix of Matrix have
   expect_equal(ifelse(FALSE, parameter(numeric()), parameter(2)) |> as.vector(), 2)
 })
 
-test_once("settings of tapes are kept, and RTMB's prefix finds its names where it is not installed", {
+test_once("tape settings are stored, and the prefix RTMB:: works where RTMB is not installed", {
   local_rtmb()
   old <- TapeConfig()
   expect_identical(TapeConfig(matmul = "compact")$matmul, "compact")
@@ -522,7 +522,7 @@ test_once("settings of tapes are kept, and RTMB's prefix finds its names where i
   }, list(m = 3))
   o$env$beSilent()
   expect_equal(o$report()$p$m, 3)
-  # Outside of a likelihood; other packages' names are as ever.
+  # Outside a likelihood; names of other packages are unaffected.
   script <- new.env(parent = globalenv())
   at <- local(
     {
@@ -535,9 +535,9 @@ test_once("settings of tapes are kept, and RTMB's prefix finds its names where i
   expect_equal(at, list(matrix(c(-3 + 2, 3 + 8), 1), matrix(-2), 1, stats::dnorm(0)))
 })
 
-test_each("MakeADFun(ADreport = TRUE) has the reports and their Jacobian, and unknown arguments are errors", {
+test_each("MakeADFun(ADreport = TRUE) returns the reports and their Jacobian; unknown arguments are errors", {
   local_rtmb()
-  roots <- function(p) { # an autoregression's, as somebody constrains them
+  roots <- function(p) { # the roots of an autoregression, as a user constrains them
     n <- length(p$phi)
     companion <- matrix(0, n, n)
     companion[1, ] <- c(-rev(p$phi[-n]) / p$phi[n], 1 / p$phi[n])
@@ -570,7 +570,7 @@ test_each("MakeADFun(ADreport = TRUE) has the reports and their Jacobian, and un
   )
 })
 
-test_once("a matrix of one number is diagonal, as in RTMB", {
+test_once("a 1 x 1 matrix is diagonal, as in RTMB", {
   f <- function(p) -dmvnorm(c(0.3, -0.2)[seq_along(p)], 0, diag(exp(p)), log = TRUE)
   local_rtmb()
   for (p in list(0.4, c(0.4, -0.1))) {
@@ -587,7 +587,7 @@ test_once("a matrix of one number is diagonal, as in RTMB", {
   expect_equal(sdreport(o)$value[[1]], exp(-0.2))
 })
 
-test_once("a model and a tape have the data of the time when they were made, also where another way is traced later", {
+test_once("a model and a tape use the data from their creation, even for paths traced later", {
   local_rtmb()
   scaled <- function(a) if (a > 5) a * k + 1 else a * k
   env <- new.env()
@@ -612,7 +612,7 @@ test_once("a model and a tape have the data of the time when they were made, als
   expect_equal(tapes[[2]](3), c(3, 5))
 })
 
-test_each("MakeADFun() refuses a value of several numbers, and starts shared elements at their mean, as TMB", {
+test_each("MakeADFun() refuses non-scalar objectives, and starts shared elements at their mean, as TMB", {
   attach_rtmb()
   withr::defer(detach("gradops:rtmb"))
   squares <- function(p) (p$x - c(1, 4, 0))^2
@@ -669,7 +669,7 @@ test_each("the environment of an object has what tmbprofile(), tmbstan() and adn
   before <- sapply(names, get, envir = env, simplify = FALSE)
   env$value.best <- Inf
   env$inner.control$trace <- FALSE
-  obj$fn(obj$par + 1) # a worse one, and now the best since
+  obj$fn(obj$par + 1) # a worse value, but the best since the reset
   expect_equal(env$last.par.best[["a"]], 1.5)
   for (name in names) assign(name, before[[name]], envir = env)
   expect_identical(env$last.par.best, before$last.par.best)
@@ -683,7 +683,7 @@ test_each("the environment of an object has what tmbprofile(), tmbstan() and adn
   expect_identical(obj$fn(at), NaN)
 })
 
-test_each("a vector of parameters is the only argument of the function, as RTMB's", {
+test_each("a parameter vector is the function's only argument, as in RTMB", {
   local_rtmb()
   banana <- function(x) 100 * (x[2] - x[1]^2)^2 + (1 - x[1])^2
   obj <- MakeADFun(banana, numeric(2), silent = TRUE)
@@ -693,7 +693,7 @@ test_each("a vector of parameters is the only argument of the function, as RTMB'
   expect_error(MakeADFun(function(x, y) x, numeric(2)), "must have one argument", class = "gradops_error_argument")
 })
 
-test_each("the function of ADjoint() gets plain numbers, so that it may search for a minimum", {
+test_each("the function of ADjoint() gets plain numbers, so it may run an optimizer", {
   local_rtmb()
   seen <- character()
   least <- ADjoint(
@@ -716,7 +716,7 @@ test_each("the function of ADjoint() gets plain numbers, so that it may search f
   expect_error(ADjoint(identity, identity, complex = TRUE), class = "gradops_error_argument")
 })
 
-test_each("a simulation has what is reported, and runs through a loop over time twice", {
+test_each("a simulation contains reported values, and runs a loop over time twice", {
   local_rtmb()
   y <- numeric(30)
   runs <- 0
@@ -742,7 +742,7 @@ test_each("a simulation has what is reported, and runs through a loop over time 
   expect_identical(drawn$last, drawn$u[30])
 })
 
-test_each("elements of normal vectors have one-step-ahead residuals one by one", {
+test_each("elements of normal vectors have separate one-step-ahead residuals", {
   local_rtmb()
   set.seed(2)
   y <- matrix(rnorm(6), 3)

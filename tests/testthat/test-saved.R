@@ -1,4 +1,4 @@
-# Functions that hold something of Python's come back working where they were saved, or sent to a worker.
+# Functions that hold Python objects work after being saved and loaded, or sent to a worker.
 
 saved_functions <- function() {
   squares <- function(p) sum(p^2)
@@ -24,7 +24,7 @@ used_functions <- function(l) {
   )
 }
 
-test_once("what is saved works in the same session and in another", {
+test_once("saved functions work in the same session and in another", {
   skip_on_cran()
   skip_without("numpy")
   skip_if(is_loaded_from_source(), "a new process would see another package")
@@ -44,7 +44,7 @@ test_once("what is saved works in the same session and in another", {
   expect_equal(readRDS(result), expected)
 })
 
-test_once("a tensor of another session says that it is gone, before Python starts, too", {
+test_once("a tensor of another session raises an error, even before Python starts", {
   skip_on_cran()
   skip_without("numpy")
   skip_if(is_loaded_from_source(), "a new process would see another package")
@@ -61,7 +61,7 @@ test_once("a tensor of another session says that it is gone, before Python start
   )))
 })
 
-test_once("workers of a cluster use what they are sent", {
+test_once("cluster workers can use what they receive", {
   skip_on_cran()
   skip_without("numpy")
   skip_if(is_loaded_from_source(), "a new process would see another package")

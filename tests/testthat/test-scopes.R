@@ -1,6 +1,6 @@
-# Scopes end with their code: on the value, an error, an interrupt, a return; local_ ones with their function.
+# Scopes end with their code: by value, error, interrupt or return; local_ scopes end with their function.
 
-# What the scopes change, as seen from outside.
+# Returns the state that scopes change, as seen from outside.
 scope_state <- function() {
   module <- function(name) reticulate::import(paste0("gradops.", name), convert = FALSE)
   if (backend == "torch") {
@@ -61,7 +61,7 @@ test_contract("every scope ends with its code: value, error, interrupt, return, 
   }
 })
 
-test_each("every local scope ends with its function, whichever way that ends", {
+test_each("every local scope ends with its function, however the function ends", {
   environment(scope_state) <- environment()
   outside <- scope_state()
   for (name in names(scopes)) {
@@ -80,7 +80,7 @@ test_each("every local scope ends with its function, whichever way that ends", {
   }
 })
 
-test_contract("scopes inside functions that are differentiated end on errors and interrupts too", {
+test_contract("scopes inside differentiated functions end on errors and interrupts", {
   environment(scope_state) <- environment()
   outside <- scope_state()
   failing <- function(end) function(x) with_stop_gradient(with_no_grad(end()))
@@ -91,7 +91,7 @@ test_contract("scopes inside functions that are differentiated end on errors and
   expect_equal(gradient(function(x) x^2, 3), 6)
 })
 
-test_on("tensorflow", "a scope that cannot be entered is a named error", {
+test_on("tensorflow", "a scope that cannot be entered raises a named error", {
   tf <- reticulate::import("tensorflow", convert = FALSE)
   tape <- tf$GradientTape()
   tape$`__enter__`()
@@ -101,7 +101,7 @@ test_on("tensorflow", "a scope that cannot be entered is a named error", {
   expect_error(with_gradient_checkpoint(op_exp(x)), "checkpoint", class = "gradops_error_backend")
 })
 
-test_once("a real interrupt ends the scopes: in R code and in ops", {
+test_once("a real interrupt ends scopes, in R code and in ops", {
   skip_on_cran()
   skip_on_os("windows")
   skip_without()

@@ -16,29 +16,29 @@ expect_same_sum <- function(total) {
   expect_equal(total$he(at), one$he(at), tolerance = 1e-14)
 }
 
-test_contract("shards in this process: R's data as they are, value, gradient and Hessian of the sum", {
+test_contract("shards in this process: unchanged R data; value, gradient and Hessian of the sum", {
   total <- objective(loss, data = pieces)
   expect_same_sum(total)
   expect_equal(total$evaluations(), 1)
   e <- exp(-0.2)
   r <- waits$y - 1.5
-  expect_equal(total$gr(at), c(mean = -sum(r) * e^2 + 3, log_sd = 24 - 3 * sum(r^2) * e^2)) # thrice its natural slope
+  expect_equal(total$gr(at), c(mean = -sum(r) * e^2 + 3, log_sd = 24 - 3 * sum(r^2) * e^2)) # three times its slope
   several <- objective(\(p, piece, k = 1) k * sum((piece$y - p$m)^2), data = pieces)
   expect_equal(several$gr(list(m = 1), k = 2), list(m = -4 * sum(waits$y - 1)))
 })
 
-test_each("compiled, once for each shard", {
+test_each("shards are compiled once each", {
   expect_same_sum(total <- objective(loss, jit = TRUE, data = pieces))
   expect_output(print(total), "compiled, evaluated")
 })
 
-test_each("an optimiser finds the estimate of all the data", {
+test_each("an optimizer finds the estimate of all the data", {
   total <- objective(\(p, y) -sum(dnorm(y, p[1], exp(p[2]), log = TRUE)), data = split(waits$y, waits$group))
   fit <- optim(c(0, 0), total$fn, total$gr, method = "BFGS", control = list(reltol = 1e-12))
   expect_equal(fit$par, c(mean(waits$y), log(sqrt(mean((waits$y - mean(waits$y))^2)))), tolerance = 1e-5)
 })
 
-test_once("a shard that fails is named", {
+test_once("a failing shard is named", {
   skip_without("numpy")
   bad <- objective(\(p, piece) if (piece$group[1] == "south") stop("of no use") else p, data = pieces)
   found <- expect_error(bad$gr(1), "`f` has failed on `data\\$south`", class = "gradops_error_shard")
@@ -63,7 +63,7 @@ test_once("bad shards and clusters are refused", {
   refused(pieces, "`cluster` must be a cluster", cluster = 2)
 })
 
-test_each("R workers: each holds its shards and sends back their sum", {
+test_each("R workers hold their shards and return partial sums", {
   skip_if(!nzchar(Sys.getenv("GRADOPS_LONG")), "long: GRADOPS_LONG is not set")
   skip_if(is_loaded_from_source(), "needs the installed package")
   workers <- parallel::makeCluster(2)
@@ -84,13 +84,13 @@ test_each("R workers: each holds its shards and sends back their sum", {
   bad <- objective(\(p, y) if (y == 3) stop("of no use") else y * p, data = as.list(1:5), cluster = workers)
   found <- expect_error(bad$fn(1), "`f` has failed on `data[[3]]`", fixed = TRUE, class = "gradops_error_shard")
   expect_match(rlang::cnd_message(found), "of no use")
-  expect_equal(total$fn(1), 30) # the workers go on
+  expect_equal(total$fn(1), 30) # the workers continue
   ends <- objective(\(p, y) if (y == 5) quit("no") else y * p, data = as.list(1:5), cluster = workers)
   found <- expect_error(ends$fn(1), "holds `data\\[\\[[34]\\]\\].* is lost", class = "gradops_error_shard")
   expect_s3_class(found$parent, "simpleError")
 })
 
-test_once("what Python's engines hold is summed by their workers", {
+test_once("shards held by Python engines are summed by their workers", {
   skip_without("numpy")
   skip_if_not(reticulate::py_module_available("dask"), "needs Dask: `tools/setup --engines`")
   local_backend("numpy")

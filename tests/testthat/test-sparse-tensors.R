@@ -1,6 +1,6 @@
-# Sparse matrices of Matrix beside tensors in code that is differentiated, against the same code of R's numbers.
+# Sparse Matrix objects with tensors in differentiated code, compared with the same code on R numbers.
 
-test_each("sparse matrices by parameters: values, gradients, compiled", {
+test_each("sparse matrices of parameters: values, gradients, compiled", {
   skip_if_not_installed("Matrix")
   methods::setClass("gradops_of_a_package", representation(x = "numeric"), where = globalenv())
   method <- with(globalenv(), function(x, nrow, ncol, names) x@x)
@@ -56,7 +56,7 @@ test_each("sparse matrices by parameters: values, gradients, compiled", {
   expect_error(gradient(function(p) sum((p[1] * L) + Matrix::Diagonal(3)), p), class = "gradops_error_shape")
 })
 
-test_once("a precision matrix by parameters in a model with random effects", {
+test_once("a precision matrix of parameters in a model with random effects", {
   skip_if_not_installed("Matrix")
   skip_without("numpy")
   local_backend("numpy")

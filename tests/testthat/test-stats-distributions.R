@@ -1,4 +1,4 @@
-test_each("densities and their derivatives are those of stats", {
+test_each("densities and their derivatives match stats", {
   expect_as_base(
     list(
       norm = function(x, a, b) dnorm(x, a, b),
@@ -61,9 +61,9 @@ test_each("densities and their derivatives are those of stats", {
   )
 })
 
-test_each("densities are 0 outside of the support, and right on its edge", {
+test_each("densities are 0 outside the support, and correct at its boundary", {
   x <- c(-1, 0, 0.5, 1, 2)
-  count <- function(f) function(...) suppressWarnings(f(...)) # stats warns of what is not whole
+  count <- function(f) function(...) suppressWarnings(f(...)) # stats warns about non-integers
   expect_as_base(
     list(
       exp = function(x, a) dexp(x, a), gamma = function(x, a) dgamma(x, 1, a), beta = function(x, a) dbeta(x, 1, a),
@@ -81,7 +81,7 @@ test_each("densities are 0 outside of the support, and right on its edge", {
   z <- c(-40, -12, -10.01, -9.99, -1, 0, 3, 9)
   expect_equal(bare(pnorm(variable(z), log.p = TRUE)), pnorm(z, log.p = TRUE), tolerance = 1e-12)
   expect_equal(gradient(function(a) sum(dexp(c(-1, 1), a)), 2), (1 - 2) * exp(-2))
-  # also where what is made of the 0 has no derivative: products over rows by logarithms, as of N-mixtures
+  # also if the density of 0 is used in a function without derivative at 0: products by logarithms, as in N-mixtures
   rows <- function(x) exp(rowSums(log(matrix(x, 2))))
   never <- function(p) sum(rows(dbinom(c(0, 1, 2, 1), c(1, 2), p)))
   expect_equal(gradient(never, 0.3), numeric_gradient(never, 0.3), tolerance = 1e-8)
@@ -89,12 +89,12 @@ test_each("densities are 0 outside of the support, and right on its edge", {
   expect_true(is.nan(bare(dnorm(variable(NaN)))))
 })
 
-test_each("quantiles are those of stats to the ends of the scale, and the inverse of their distribution functions", {
+test_each("quantiles match stats over the whole range, and invert the distribution functions", {
   p <- c(0, 1e-300, 1e-20, 1e-5, 0.3, 0.5, 0.7, 1 - 1e-10, 1)
   expect_equal(bare(qnorm(variable(p))), qnorm(p), tolerance = 1e-14)
   expect_equal(bare(qnorm(variable(p), lower.tail = FALSE)), qnorm(p, lower.tail = FALSE), tolerance = 1e-14)
   log_p <- c(-Inf, -1e10, -1e5, -40, -1, -1e-5, -1e-300, 0)
-  # R 4.2's own has 7 digits below -1e5: there the inverse is the oracle.
+  # R 4.2's own has 7 digits below -1e5: compare with the inverse there.
   middle <- log_p[4:6]
   expect_equal(bare(qnorm(variable(middle), log.p = TRUE)), qnorm(middle, log.p = TRUE), tolerance = 1e-13)
   z <- qnorm(variable(log_p), log.p = TRUE)
@@ -102,7 +102,7 @@ test_each("quantiles are those of stats to the ends of the scale, and the invers
   expect_true(all(is.nan(bare(qnorm(variable(c(-0.1, 1.1, NaN)))))))
   expect_true(all(is.nan(bare(qunif(variable(c(-0.1, 1.1)))))))
   expect_equal(bare(qexp(variable(c(-40, -1)), log.p = TRUE)), qexp(c(-40, -1), log.p = TRUE), tolerance = 1e-14)
-  # The derivative is 1 / dnorm(z), that of it z / dnorm(z)^2.
+  # The derivative is 1 / dnorm(z), the second one z / dnorm(z)^2.
   p <- c(1e-10, 0.01, 0.4, 0.9)
   z <- qnorm(p)
   expect_equal(gradient(function(p) sum(qnorm(p)), p), 1 / dnorm(z), tolerance = 1e-10)
@@ -119,7 +119,7 @@ test_each("quantiles are those of stats to the ends of the scale, and the invers
   )
 })
 
-test_each("a likelihood of ordinary R code has its score and information", {
+test_each("a likelihood in ordinary R code has its score and information", {
   y <- c(2, 0, 3, 1, 6)
   loglik <- function(b) sum(dpois(y, exp(b[1] + b[2] * c(1, 2, 3, 4, 5)), log = TRUE))
   b <- c(0.1, 0.2)
@@ -128,10 +128,10 @@ test_each("a likelihood of ordinary R code has its score and information", {
   expect_equal(unname(hessian(loglik, b)), -crossprod(cbind(1, 1:5) * sqrt(mu)), tolerance = 1e-6)
 })
 
-test_each("no digits are lost where a negative binomial nears Poisson's, and Student's t the normal distribution", {
+test_each("accuracy is kept where a negative binomial nears Poisson, and Student's t the normal distribution", {
   x <- c(0, 2, 7)
   mu <- 3
-  # digamma(x + size) - digamma(size) is the sum of 1 / (size + j), j < x: less x / (size + mu) term by term.
+  # digamma(x + size) - digamma(size) is the sum of 1 / (size + j), j < x: subtract x / (size + mu) term by term.
   score <- function(size) {
     j <- sequence(x) - 1
     u <- mu / size
@@ -141,7 +141,7 @@ test_each("no digits are lost where a negative binomial nears Poisson's, and Stu
   f <- function(e) sum(dnbinom(x, size = exp(e), mu = mu, log = TRUE))
   for (size in c(1e-3, 1, 19, 21, 1e4, 1e8, 1e10, 1e12)) {
     expect_equal(gradient(f, log(size)), score(size), tolerance = 1e-9)
-    # stats, too, loses digits where size is large: there to the first order in 1 / size.
+    # stats loses digits for large sizes as well: use the first order in 1 / size there.
     near <- dpois(x, mu, log = TRUE) + ((x - mu)^2 - x) / (2 * size)
     if (size < 1e6) near <- dnbinom(x, size, mu = mu, log = TRUE)
     expect_equal(bare(dnbinom(variable(x), size, mu = mu, log = TRUE)), near, tolerance = 1e-13)
@@ -164,7 +164,7 @@ test_each("no digits are lost where a negative binomial nears Poisson's, and Stu
   expect_equal(bare(dnbinom(variable(c(0, 2)), Inf, mu = 3)), dpois(c(0, 2), 3))
 })
 
-test_each("a missing value has a missing density, and infinity none", {
+test_each("a missing value has a missing density; infinity has density 0", {
   counts <- list(
     pois = function(x, a) dpois(x, a, log = TRUE), binom = function(x, a) dbinom(x, 5, a / 4, log = TRUE),
     size = function(x, a) dbinom(x, a, 0.3), nbinom = function(x, a) dnbinom(x, a, 0.3),
@@ -198,7 +198,7 @@ test_each("point masses are NaN", {
   expect_true(is.nan(bare(dgamma(variable(0), 0, 2))))
 })
 
-# Values, and derivatives of their logarithm by the parameters (NA: none asked for), by mpmath with 60 digits.
+# Values, and derivatives of their logarithm by the parameters (NA: not checked), by mpmath with 60 digits.
 large <- list(
   list("dbeta", c(0.5, 1e8, 1e8), 11283.791656850386, c(2.50000000625e-9, 2.50000000625e-9)),
   list("dbeta", c(0.50003, 1e8, 1e8), 7872.4343305465755, c(6.0000700071951996e-5, -5.999930007194597e-5)),
@@ -228,7 +228,7 @@ large <- list(
   list("dhyper", c(3, 1e8, 1e8, 6), 0.31250000468750009, c(NA, NA, NA))
 )
 
-test_each("densities keep their digits where counts and shapes are large", {
+test_each("densities are accurate for large counts and shapes", {
   for (case in large) {
     density <- switch(case[[1]],
       dnbinom_mean = function(x, size, mu, ...) dnbinom(x, size, mu = mu, ...),
@@ -250,9 +250,9 @@ test_each("densities keep their digits where counts and shapes are large", {
     rounding <- 1e-9 * abs(slope * size) + 1e-15 * max(at[at < 1e9])
     v <- variable(size, requires_grad = TRUE)
     expect_true(all(abs(bare(gradient(by(v), v)) - slope) * size <= rounding), info = said)
-    expect_true(all(abs(gradient(by, size) - slope) * size <= 2 * rounding), info = said) # by a program from the second on
+    expect_true(all(abs(gradient(by, size) - slope) * size <= 2 * rounding), info = said) # by a program later on
   }
-  # of several elements, of which some are large
+  # several elements, some of them large
   x <- c(2, 30, 1e8)
   expect_equal(bare(dpois(variable(x), c(3, 30, 1e8))), dpois(x, c(3, 30, 1e8)), tolerance = 1e-13)
   shapes <- c(2, 2000, 3000)
@@ -265,7 +265,7 @@ test_each("densities keep their digits where counts and shapes are large", {
   }
 })
 
-test_each("noncentral distributions are R's, with derivatives by the noncentrality too", {
+test_each("noncentral distributions match R, with derivatives by the noncentrality", {
   families <- list(
     chisq = list(c(0.3, 4, 20), c(3, 1.5, 7), c(2, 0.5, 9)), t = list(c(-1, 0.4, 5), c(3, 2.5, 9), c(1, -0.7, 2)),
     f = list(c(0.2, 1.3, 4), c(3, 1.5, 7), c(4, 9, 2.5), c(2, 0.5, 3)),
@@ -288,7 +288,7 @@ test_each("noncentral distributions are R's, with derivatives by the noncentrali
       expect_equal(gradient(total, v), numeric_gradient(total, v, 1e-6), tolerance = 1e-6, info = paste0(kind, name))
     }
   }
-  # far in the tail, where R's own has lost its digits: mpmath's
+  # far in the tail, where R is inaccurate: mpmath's values
   expect_equal(bare(pchisq(variable(400), 3, 2, FALSE, TRUE)), -173.90810869155, tolerance = 1e-13)
   expect_equal(bare(pt(variable(1.3), Inf, 0.4)), pnorm(0.9), tolerance = 1e-12)
   expect_equal(bare(pf(variable(1.3), 3, Inf, 0.4)), pchisq(3.9, 3, 0.4), tolerance = 1e-12)
@@ -298,7 +298,7 @@ test_each("noncentral distributions are R's, with derivatives by the noncentrali
   expect_equal(jit(f)(1.5), pchisq(3, 2, 1.5), tolerance = 1e-12)
 })
 
-test_once("probabilities have their slopes where a parameter is at the end of its domain", {
+test_once("probabilities have one-sided slopes at the end of a parameter's domain", {
   expect_equal(gradient(function(l) dpois(1, l), 0), 1)
   expect_equal(c(hessian(function(l) dpois(1, l), 0)), -2)
   expect_equal(gradient(function(p) dbinom(1, 4, p), 0), 4)
@@ -307,7 +307,7 @@ test_once("probabilities have their slopes where a parameter is at the end of it
   expect_equal(gradient(function(l) qpois(0.9, l), 0), 0)
 })
 
-test_each("the sizes of results need no call of their own, and R's recycling is R's", {
+test_each("result sizes need no extra call, and recycling follows R", {
   half <- function(x) variable(x) * 0.5
   into_python <- function(code) profile_call(code(), times = 20L)$crossings$count[[1L]]
   halves <- into_python(\() half(c(1, 2))) + into_python(\() half(3))
@@ -322,7 +322,7 @@ test_each("the sizes of results need no call of their own, and R's recycling is 
   }
 })
 
-test_contract("settings are numbers, too, and arguments are left empty, as R takes them", {
+test_contract("settings may be numbers and arguments may be empty, as in R", {
   x <- c(0.3, 1.6)
   expect_equal(gradient(function(s) sum(dnorm(x, 0, s, 1)), 1.3), sum(x^2) / 1.3^3 - 2 / 1.3, tolerance = 1e-5)
   expect_equal(gradient(function(s) sum(dnorm(x, , s, log = 1L)), 1.3), sum(x^2) / 1.3^3 - 2 / 1.3, tolerance = 1e-5)
@@ -335,7 +335,7 @@ test_contract("settings are numbers, too, and arguments are left empty, as R tak
   expect_equal(as.vector(qpois(op_array(c(0.3, 0.6)), lambda = c(2, 3), )), c(1, 3))
 })
 
-test_once("a compiled objective takes numbers for settings", {
+test_once("a compiled objective accepts numbers as settings", {
   local_backend("numpy")
   o <- objective(function(p) -sum(dnorm(c(0.3, 1.6), p[1], exp(p[2]), 1)), jit = TRUE)
   expect_equal(o$fn(c(0.1, 0.2)), -sum(stats::dnorm(c(0.3, 1.6), 0.1, exp(0.2), TRUE)), tolerance = 1e-12)

@@ -1,6 +1,6 @@
-# Distribution functions made of the incomplete gamma and beta functions, and their derivatives.
+# Distribution functions based on the incomplete gamma and beta functions, and their derivatives.
 
-test_each("tails of gamma, beta and t distributions are R's to twelve digits", {
+test_each("tails of gamma, beta and t distributions match R to twelve digits", {
   wide <- expand.grid(a = c(0.001, 0.5, 1, 7, 30, 1e4), z = c(-20, -2, 0, 0.3, 3), by = 1:2)
   x <- with(wide, ifelse(by == 1, pmax(a + z * sqrt(a), a / 9), a * exp(z)))
   both <- expand.grid(a = c(0.01, 1, 2.5, 100), b = c(0.1, 1, 30, 1e4), z = c(-8, -1, 0, 2))
@@ -24,7 +24,7 @@ test_each("tails of gamma, beta and t distributions are R's to twelve digits", {
   expect_true(all(is.nan(bare(pgamma(variable(c(NaN, 1, 1)), c(1, 0, -1))))))
 })
 
-test_each("their derivatives by each argument, and distributions that are made of them", {
+test_each("derivatives of the tails by each argument, and distributions built on them", {
   q <- c(0, 3, 5)
   expect_as_base(
     list(
@@ -52,7 +52,7 @@ test_each("their derivatives by each argument, and distributions that are made o
     gradient(function(p) pf(p[1], p[2], Inf), c(2, 3)),
     c(3 * dchisq(6, 3), (stats::pf(2, 3 + 1e-5, Inf) - stats::pf(2, 3 - 1e-5, Inf)) / 2e-5), tolerance = 1e-8
   )
-  # dP(1, x) / da = exp(-x) * (log(x) - digamma(1)) + E1(x); its second derivative by differences of the first
+  # dP(1, x) / da = exp(-x) * (log(x) - digamma(1)) + E1(x); the second derivative by differences
   e1 <- stats::integrate(function(t) exp(-t) / t, 2, Inf, rel.tol = 1e-12)$value
   shape <- function(a) gradient(function(a) pgamma(2, a, lower.tail = FALSE), a)
   expect_equal(shape(1), exp(-2) * (log(2) - digamma(1)) + e1, tolerance = 1e-9)
@@ -62,7 +62,7 @@ test_each("their derivatives by each argument, and distributions that are made o
   )
 })
 
-test_each("what is beyond infinite cutpoints and times has no derivatives, of second order too", {
+test_each("infinite cutpoints and times have zero derivatives, of second order as well", {
   rating <- c(1, 3, 2, 3)
   ordered <- function(p) {
     cuts <- c(-Inf, p[1], p[1] + exp(p[2]), Inf)

@@ -1,10 +1,10 @@
 # Quantiles of gamma, beta, t and F distributions, and their derivatives.
 
-test_each("quantiles of gamma, beta, t and F distributions are R's, and the inverse of their distribution functions", {
+test_each("quantiles of gamma, beta, t and F distributions match R, and invert their distribution functions", {
   p <- c(0, 1e-300, 1e-20, 1e-5, 0.1, 0.3, 0.5, 0.7, 0.99, 1 - 1e-10, 1)
   gammas <- expand.grid(p = p, a = c(0.001, 0.3, 1, 2.5, 30, 1e4))
   betas <- expand.grid(p = p[c(1, 3:11)], a = c(0.05, 1, 3, 200), b = c(0.5, 2, 30))
-  # R 4.2's own has five digits where its search ends early, as at 1e-300 with 2.2 degrees of freedom
+  # R 4.2's search ends early with five digits, for example at 1e-300 with 2.2 degrees of freedom
   students <- expand.grid(p = c(0, 1e-20, 1e-5, 0.1, 0.49, 0.7, 0.99, 1), df = c(1, 2.2, 30, 1e4))
   for (tails in list(list(TRUE, FALSE), list(FALSE, FALSE), list(TRUE, TRUE), list(FALSE, TRUE))) {
     for (case in list(list("qgamma", gammas), list("qbeta", betas), list("qt", students))) {
@@ -17,7 +17,7 @@ test_each("quantiles of gamma, beta, t and F distributions are R's, and the inve
       expect_lt(max(error[expected == 0 | abs(expected) > 1e-290]), 2e-12)
     }
   }
-  # where R's own are no better than a few digits: a = 10000, b = 30; small quantiles of F
+  # where R itself has few digits: a = 10000, b = 30; small quantiles of F
   x <- qbeta(variable(1e-20), 1e4, 30)
   expect_equal(bare(pbeta(x, 1e4, 30)), 1e-20, tolerance = 1e-11)
   p <- c(1e-20, 0.2, 1 - 1e-10)
@@ -34,7 +34,7 @@ test_each("quantiles of gamma, beta, t and F distributions are R's, and the inve
   expect_true(all(is.nan(bare(qbeta(variable(0.5), c(-1, 0), 2)))))
 })
 
-test_each("derivatives of quantiles by all arguments are those of the implicit function, of second order too", {
+test_each("derivatives of quantiles by all arguments match the implicit function theorem, to second order", {
   quantiles <- list(
     gamma = function(v) qgamma(v[[1]], v[[2]], 2),
     upper = function(v) qgamma(log(v[[1]]), v[[3]], lower.tail = FALSE, log.p = TRUE),
@@ -60,7 +60,7 @@ test_each("derivatives of quantiles by all arguments are those of the implicit f
   expect_equal(gradient(function(p) qt(p, 3), 0.5), 1 / dt(0, 3), tolerance = 1e-12)
 })
 
-test_each("quantiles of counts are R's whole numbers, and have derivatives of 0", {
+test_each("quantiles of discrete distributions are R's integers, with derivatives of 0", {
   p <- c(0, 1e-20, 0.01, 0.3, 0.5, 0.77, 0.99, 1 - 1e-10, 1)
   families <- list(
     binom = list(12, 0.3), binom = list(1e5, c(0.001, 0.2, 0.5)), pois = list(3.3), geom = list(c(0.2, 0.7, 1e-4)),

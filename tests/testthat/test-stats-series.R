@@ -1,10 +1,10 @@
-# Time series in functions that are differentiated or compiled: R's operators align them by time.
+# Time series in differentiated or compiled functions: R's operators align them by time.
 
 y <- ts(c(1, 2, 4, 7, 11, 16, 15), start = c(2000, 2), frequency = 4)
 z <- ts(c(0.5, 1, -1, 2, 3), start = c(2000, 4), frequency = 4)
 both <- ts(matrix(c(1, 2, 3, 4, 5, 6, 7, 8), 4), start = c(2000, 3), frequency = 4)
 
-# What R computes of R's numbers is what is computed and differentiated.
+# Checks values and derivatives against R's own numbers.
 expect_as_r <- function(f, at = 0.5) {
   expect_equal(value_and_grad(f)(at)$value, f(at))
   expect_equal(gradient(f, at), central(f, at), tolerance = 1e-6)
@@ -34,7 +34,7 @@ test_contract("a series and its lags are aligned", {
   expect_as_r(function(b) sum(log(cumsum(y * b)) / y))
 })
 
-test_each("what R does with series it does with tensors that came of them", {
+test_each("tensors derived from series act like series in R", {
   lag <- stats::lag
   expect_as_r(function(b) sum((y - lag(b * y, -1))^2))
   expect_as_r(function(b) sum((lag(b * y, 2) - b^2 * lag(y, -1))^2))
@@ -46,7 +46,7 @@ test_each("what R does with series it does with tensors that came of them", {
   expect_as_r(function(b) sum((b * lag(y, -1) > 1.1) * y * b))
   expect_as_r(function(b) sum(gamma(b * lag(y, -1) / 5) * y))
   expect_as_r(function(b) sum((b * both)[, 2] * lag(y, 1)) + sum((b * both)[, 1, drop = FALSE] * y))
-  # by position, as they are in R
+  # by position, as in R
   expect_as_r(function(b) sum(dnorm(y, b * lag(y, -1), 3, log = TRUE)))
   expect_as_r(function(b) sum(cumsum(b * lag(y, -1)) * y))
   expect_as_r(function(b) sum(as.numeric(b * lag(y, -1)) * y))
@@ -57,14 +57,14 @@ test_each("what R does with series it does with tensors that came of them", {
   expect_as_r(function(b) sum(crossprod(y, b * lag(y, -1))))
 })
 
-test_each("an autoregression is fitted as arima() does", {
-  series <- lh # of datasets: 48 values
+test_each("an autoregression is fitted like arima()", {
+  series <- lh # from datasets: 48 values
   deviance <- function(p) sum((series - p[2] - p[1] * (stats::lag(series, -1) - p[2]))^2)
   fit <- optim(c(0, 2), objective(deviance)$fn, objective(deviance)$gr, method = "BFGS", control = list(reltol = 1e-14))
   expect_equal(fit$par, unname(coef(arima(series, c(1, 0, 0), method = "CSS"))), tolerance = 1e-3)
 })
 
-test_each("series are arguments, too", {
+test_each("series may be arguments", {
   lag <- stats::lag
   at <- ts(c(1, 2, 4, 7, 11, 16), start = 2000)
   expect_as_r(function(x) sum((x - 0.5 * lag(x, -1))^2), at)
@@ -77,11 +77,11 @@ test_each("series are arguments, too", {
   expect_equal(found$value, f(at))
   expect_equal(found$gradient$b, central(function(b) f(list(y = at$y, b = b)), 0.5), tolerance = 1e-6)
   expect_equal(jacobian(function(x) x - lag(x, -1), at$y), diff(diag(6)))
-  compiled <- jit(function(x, y) sum(x * y)) # of other times it is another program
+  compiled <- jit(function(x, y) sum(x * y)) # other times lead to another program
   for (z in list(at$y, lag(at$y, 1), lag(at$y, -2))) expect_equal(as.numeric(compiled(at$y, z)), sum(at$y * z))
 })
 
-test_each("what keeps its time in R does so here", {
+test_each("functions that keep the time attributes in R keep them here", {
   lag <- stats::lag
   expect_as_r(function(b) sum(y - ifelse(lag(y, -1) > 3, b * lag(y, -1), b^2)))
   expect_as_r(function(b) sum(y * ifelse(b * lag(y, -1) > 2.2, b, 1)))
@@ -103,7 +103,7 @@ test_each("what keeps its time in R does so here", {
   expect_as_r(function(b) sum(rev(b * lag(y, -1)) * y))
 })
 
-test_each("series that have no answer together are an error", {
+test_each("incompatible series are an error", {
   refused <- function(f, ...) expect_error(gradient(f, 0.5), ..., class = "gradops_error_argument")
   refused(function(b) sum(y - b * ts(1:3, start = 1990, frequency = 4)), "no time in common")
   refused(function(b) sum(y - b * ts(1:3, start = 2000, frequency = 12)), "frequencies")
@@ -116,7 +116,7 @@ test_each("series that have no answer together are an error", {
   expect_equal(gradient(function(b) sum(op_exp(b * y)), 0.5), sum(exp(0.5 * y) * y)) # its values
 })
 
-test_each("correlations of series in code that is differentiated are R's", {
+test_each("correlations of series in differentiated code match R", {
   x <- c(1, 3, 2, 5, 4, 6, 8, 7.5)
   cases <- list(
     function(v) acf(v, 3, plot = FALSE),
@@ -142,7 +142,7 @@ test_each("correlations of series in code that is differentiated are R's", {
   expect_equal(gradient(of_part, x), c(0, 0, 4, 10, 8, 0, 0, 0))
 })
 
-test_each("R's own code for series takes tensors", {
+test_each("R's own time series code accepts tensors", {
   z <- ts(c(3, 5, 2, 4, 4, 6.5, 2.2, 5, 5, 7, 3, 5.5, 6, 8.1, 3.9, 7), start = 2000, frequency = 4)
   bent <- function(v) ts(as.vector(z) + v[1] * sin(1:16) + v[2] * (1:16) / 9, start = 2000, frequency = 4)
   all_of <- function(parts) sum(unlist(lapply(parts, function(x) sum(x^2, na.rm = TRUE))))

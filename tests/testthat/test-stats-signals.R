@@ -1,4 +1,4 @@
-test_contract("signals, filters and steps between points are R's", {
+test_contract("signal functions, filters and step functions match R", {
   x <- sin(1:20) + (1:20) / 9
   m <- matrix(x, 10)
   same <- function(found, expected) {
@@ -25,7 +25,7 @@ test_contract("signals, filters and steps between points are R's", {
   }
 })
 
-test_each("distances are R's", {
+test_each("distances match R", {
   m <- matrix(c(0, 0, 3, -1, 0, 0, 2, 5, 1, 4, -2, 6), 4)
   for (method in c("euclidean", "maximum", "manhattan", "canberra", "minkowski")) {
     expect_equal(as.vector(bare(dist(variable(m), method, p = 3))), as.vector(stats::dist(m, method, p = 3)))

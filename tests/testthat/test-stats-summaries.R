@@ -1,4 +1,4 @@
-test_contract("summaries are base R's", {
+test_contract("summaries match base R", {
   m <- matrix(c(3, 1, 2, 5, 4.5, 6, 7, 0.5), 4)
   v <- c(2, 7, 1, 4)
   expect_as_base(
@@ -38,7 +38,7 @@ test_contract("summaries are base R's", {
   expect_equal(gradient(sd, c(2, 2, 2)), c(0, 0, 0))
 })
 
-test_each("missing values count or are left out", {
+test_each("missing values propagate or are removed", {
   v <- c(2, NaN, 1, 4, 9)
   x <- variable(v)
   quarter <- function(x, ...) quantile(x, 0.25, ...)
@@ -60,7 +60,7 @@ test_each("missing values count or are left out", {
   expect_error(rowSums(x), class = "gradops_error_argument")
 })
 
-test_each("what is left out as missing has no part in the gradient, wherever missing data came in", {
+test_each("values removed as missing do not affect the gradient, wherever missing data enter", {
   y <- airquality$Ozone[1:40]
   x <- cbind(1, airquality$Temp[1:40])
   holes <- replace(x, 43, NA)
@@ -103,7 +103,7 @@ test_each("what is left out as missing has no part in the gradient, wherever mis
   expect_equal(unname(gradient(function(y) sum(y, na.rm = TRUE), c(1, NA))), c(1, 0))
 })
 
-test_each("what is missing itself has missing derivatives", {
+test_each("missing results have missing derivatives", {
   y <- c(1, NA, 3)
   expect_true(is.nan(gradient(function(m) sum((y - m)^2), 0)))
   expect_true(is.nan(objective(function(m) sum((y - m)^2), jit = TRUE)$gr(0)))
@@ -117,7 +117,7 @@ test_each("what is missing itself has missing derivatives", {
   expect_equal(bare((variable(c(1, 2))^NA)), c(1, NaN))
 })
 
-test_each("what R has no variance of has none", {
+test_each("var() is missing where R's is", {
   for (n in 0:1) {
     x <- op_array(numeric(n) + 1)
     values <- suppressWarnings(list(var(x), sd(x), cov(x, x), cor(x, x), var(op_array(matrix(1, n, 2)))))
@@ -127,7 +127,7 @@ test_each("what R has no variance of has none", {
   }
 })
 
-test_each("what goes element by element has the shape of the larger", {
+test_each("elementwise results have the shape of the larger argument", {
   m <- matrix(c(-1, 2, 3, -4), 2)
   x <- op_array(m)
   expect_equal(bare(pmax(0, x)), base::pmax(m, 0))
@@ -135,17 +135,17 @@ test_each("what goes element by element has the shape of the larger", {
   expect_equal(bare(dnorm(c(1, 2, 3, 4), x)), stats::dnorm(matrix(c(1, 2, 3, 4), 2), m))
 })
 
-test_each("products of arrays are those of their matrices", {
+test_each("products of arrays use them as matrices", {
   a <- base::array(1:12 / 4, c(2, 3, 2))
   expect_equal(bare(var(op_array(a))), stats::var(a))
   expect_equal(bare(ave(op_array(a[, , 1]), rep(1:2, 3))), stats::ave(a[, , 1], rep(1:2, 3)))
-  expect_equal(bare(crossprod(op_array(a))), base::crossprod(a)) # those are of a vector, as in R
+  expect_equal(bare(crossprod(op_array(a))), base::crossprod(a)) # base R's crossprod() treats it as a vector
   expect_equal(bare(tcrossprod(op_array(a), 1:12)), base::tcrossprod(a, 1:12))
   turned <- base::aperm(a, c(1, 3, 2))
   expect_equal(bare(op_array(a) %*% op_array(turned)), bare(op_matmul(a, turned)))
 })
 
-test_each("quantiles have derivatives by their probabilities, too", {
+test_each("quantiles are differentiable in their probabilities", {
   x <- c(3, 1, 4, 1.5, 9, 2.6)
   p <- c(0.3, 0.77)
   for (type in 1:9) {
@@ -160,7 +160,7 @@ test_each("quantiles have derivatives by their probabilities, too", {
   if (backend == "numpy") expect_equal(objective(of_numbers, jit = TRUE)$gr(p), gradient(of_numbers, p))
 })
 
-test_each("R's own code for principal components, densities and tests takes tensors", {
+test_each("R's own code for principal components, densities and tests accepts tensors", {
   x <- c(1, 3, 2, 5, 4, 6, 8, 7.6)
   m <- function(v) matrix(c(v, v^1.3, sin(v)), ncol = 3)
   cases <- list(
@@ -183,7 +183,7 @@ test_each("R's own code for principal components, densities and tests takes tens
   expect_equal(jit(cases[[1]])(x), cases[[1]](x))
 })
 
-test_each("R's own tests take tensors, and power", {
+test_each("R's hypothesis tests and power calculations accept tensors", {
   y <- c(2, 3, 1, 5, 4, 7, 6, 9)
   cases <- list(
     function(v) t.test(v, y)$p.value, function(v) sum(t.test(v - y)$conf.int^2), function(v) var.test(y, v)$p.value,
@@ -200,7 +200,7 @@ test_each("R's own tests take tensors, and power", {
   if (backend == "numpy") expect_equal(objective(cases[[1]], jit = TRUE)$gr(x), gradient(cases[[1]], x))
 })
 
-test_each("zapsmall() is R's, and flat", {
+test_each("zapsmall() matches R, and has zero slope where it rounds", {
   for (x in list(c(1, 1e-20, 3.123456789), c(0, 0), c(1e9, 1.7), c(NaN, 1e-9, 2))) {
     expect_equal(as.vector(zapsmall(variable(x))), base::zapsmall(x), tolerance = 1e-14)
   }

@@ -1,9 +1,9 @@
-# A typing error in a word that an argument takes: the error says which word was meant.
+# Misspelled option values: the error suggests the intended word.
 
-# The letters of a word without the third.
+# Returns a word without its third letter.
 mistyped <- function(word) paste0(substr(word, 1, 2), substr(word, 4, nchar(word)))
 
-# The words that arguments have by default, of what is exported and no namesake of R's own functions.
+# Returns the default words of arguments, for exported functions without a namesake in R.
 words_of <- function(f) {
   words <- Filter(function(x) is.character(x) || rlang::is_call(x, "c"), as.list(formals(f)))
   words <- lapply(words, function(x) tryCatch(eval(x, baseenv()), error = function(error) NULL))
@@ -14,13 +14,13 @@ ops_with_words <- function() {
   Filter(function(name) length(words_of(getExportedValue("gradops", name))) > 0, sort(exported))
 }
 
-# The first arguments of a few kinds with which an op works.
+# First arguments of several kinds; an op works with at least one.
 kinds <- list(1:8 / 10, diag(3) + 0.1, array(1, c(1, 6, 6, 1)), 2, list(1:3 / 2, 1:3 / 3), array(1, c(2, 2, 1, 1)), 3)
 working <- function(f) {
   needed <- names(Filter(function(x) identical(x, quote(expr = )), as.list(formals(f))))
   needed <- setdiff(needed, "...")
   if (length(needed) > 2) {
-    return(NULL) # test_suggestions.py has all
+    return(NULL) # test_suggestions.py covers them all
   }
   given <- expand.grid(rep(list(seq_along(kinds)), length(needed)))
   for (row in seq_len(nrow(given))) {
@@ -29,7 +29,7 @@ working <- function(f) {
   }
 }
 
-test_once("a typing error in an op's word gets a suggestion", {
+test_once("a misspelled option of an op gets a suggestion", {
   skip_without()
   local_backend("numpy")
   names <- ops_with_words()
@@ -52,7 +52,7 @@ test_once("a typing error in an op's word gets a suggestion", {
   expect_gt(tried, 15)
 })
 
-test_once("words of R's own functions, settings, fields and components", {
+test_once("options of R's own functions, settings, fields and components", {
   skip_without()
   local_backend("numpy")
   y <- c(1.2, 0.7, 2.1, 1.4, 0.3, 1.9)
@@ -75,7 +75,7 @@ test_once("words of R's own functions, settings, fields and components", {
     expect_match(rlang::cnd_message(error), sprintf('id you mean "%s"', names(wrong)[i]), info = names(wrong)[i])
   }
   expect_error(gradient(function(p) sum(op_softmax(p, axs = 1)), c(1, 2)), "Write `axis =`", class = "gradops_error")
-  # what other packages look for is not there, as in any list
+  # fields probed by other packages are missing, as in any list
   probes <- c(
     "terms", "model", "xlevels", "contrasts", "na.action", "df.residual", "residuals", "weights", "family", "formula",
     "qr", "fitted.values", "offset", "rank", "y", "x", "assign", "frame", "method", "convergence", "control"

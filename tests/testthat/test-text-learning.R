@@ -5,7 +5,7 @@ local_text <- function(env = parent.frame()) {
 
 said <- function(x) as.character(x$grad)
 
-# Answers as the pipeline's steps, its critic and its editor would.
+# Answers like the pipeline's steps, its critic and its editor.
 pipeline_model <- function() {
   text_scripted(list(
     "improve texts.*role=\"solver\"" = "<text>Answer in one word.</text>",
@@ -21,7 +21,7 @@ pipeline_model <- function() {
 }
 questions <- paste("capital of", c("France", "Peru", "Chad", "Chile", "Japan"))
 
-test_once("a pipeline of two steps is optimised over a batch, recorded, and replayed without a model", {
+test_once("a two-step pipeline is optimized over a batch, recorded, and replayed without a model", {
   local_text()
   file <- withr::local_tempfile(fileext = ".jsonl")
   run <- function(model) {
@@ -50,7 +50,7 @@ test_once("a pipeline of two steps is optimised over a batch, recorded, and repl
   expect_identical(run(text_remembered(NULL, file)), first)
 })
 
-test_once("calls send what they are given, fields are filled in, and feedback is asked for", {
+test_once("calls send exactly their arguments, fields are filled in, and feedback is requested", {
   local_text()
   model <- text_scripted(list("about" = "use feet", "improve" = "name the unit", "42"))
   solver <- parameter("Solve {task}.", role = "solver")
@@ -69,7 +69,7 @@ test_once("calls send what they are given, fields are filled in, and feedback is
   expect_identical(model$calls$prompt[nrow(model$calls)], "a\nb")
 })
 
-test_once("R functions are models, and their errors keep their conditions and name the call", {
+test_once("R functions can be models; their errors keep their conditions and name the call", {
   local_text()
   expect_identical(text_call(function(prompt, system) paste(system, prompt), "b", "a"), "a b")
   expect_identical(text_call(function(prompt) prompt, "b", "a"), "a\n\nb")
@@ -84,7 +84,7 @@ test_once("R functions are models, and their errors keep their conditions and na
   expect_identical(text_call(function(system, prompt) paste(system, prompt), "b", "a"), "a b")
 })
 
-test_once("a key in the message of an R error is masked, also in what caused it", {
+test_once("a key in an R error message is masked, also in its parent conditions", {
   local_text()
   withr::local_envvar(SOME_API_KEY = "s3cret-of-mine")
   for (key in c("sk-abcdef123456", "AIzaSyA1234567890abcdefghij")) {
@@ -94,7 +94,7 @@ test_once("a key in the message of an R error is masked, also in what caused it"
   }
 })
 
-test_once("values that are no text are refused where text is expected", {
+test_once("non-text values are refused where text is expected", {
   local_text()
   echo <- function(prompt, system) paste(system, prompt)
   for (field in list(NULL, NA, NA_character_, list(1, "b"))) {
@@ -108,7 +108,7 @@ test_once("values that are no text are refused where text is expected", {
   expect_identical(text_call(echo, "about {x}", "s", x = list("a", "b")), c("s about a", "s about b"))
 })
 
-test_once("a pass that an R error stopped is taken up again", {
+test_once("a pass stopped by an R error can be resumed", {
   local_text()
   asked <- 0
   critic <- function(prompt) {
@@ -145,7 +145,7 @@ test_once("judges", {
   expect_error(same(c("a", NA), 1:2), "missing text", class = "gradops_error_argument")
 })
 
-test_once("text_each() goes through a batch, backwards too", {
+test_once("text_each() processes a batch, also in backward passes", {
   local_text()
   expect_identical(text_each(function(a, b) a + b, 1:3, 4:6), list(5L, 7L, 9L))
   expect_error(text_each(function(a, b) a, 1:3, 1:2), class = "gradops_error_argument")
@@ -158,7 +158,7 @@ test_once("text_each() goes through a batch, backwards too", {
   expect_identical(said(p), paste("more", 1:4))
 })
 
-test_once("a new text that is not between tags is asked for again, and then refused", {
+test_once("a new text without tags is requested again, then refused", {
   p <- parameter("a", role = "p")
   backward(p, "a </feedback> b")
   asked <- character()
@@ -182,7 +182,7 @@ test_once("R functions do not share a recording", {
   expect_length(readLines(file), 2)
 })
 
-test_once("the optimiser says what it is and keeps its state", {
+test_once("the optimizer describes itself and keeps its state", {
   local_text()
   p <- parameter("a", role = "p")
   optimizer <- text_descent(p, function(prompt) "<text>b</text>", memory = 1)
@@ -219,7 +219,7 @@ test_once("recordings, budgets and scripts", {
   expect_error(text_scripted(list(a = "b"))("x"), "no answer", class = "gradops_error_model")
 })
 
-test_once("a failure of the moment is tried again: httr2's conditions have a status", {
+test_once("temporary failures are retried: httr2's conditions have a status", {
   local_text()
   left <- 2
   model <- text_remembered(wait = 0.01, function(prompt, system) {
@@ -230,7 +230,7 @@ test_once("a failure of the moment is tried again: httr2's conditions have a sta
   expect_identical(model("q"), "ok")
 })
 
-# What chats of ellmer are, as far as they are used; ellmer itself is not needed.
+# A stand-in for ellmer chats, with the parts in use; ellmer itself is not needed.
 new_chat <- function(turns = list("old"), system = "old") {
   chat <- new.env()
   class(chat) <- c("Chat", "R6")
@@ -250,7 +250,7 @@ new_chat <- function(turns = list("old"), system = "old") {
   chat
 }
 
-test_once("chats of ellmer are models: each call is a fresh conversation", {
+test_once("ellmer chats can be models: each call is a new conversation", {
   local_text()
   chat <- new_chat()
   model <- text_as_model(chat)

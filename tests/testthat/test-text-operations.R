@@ -3,7 +3,7 @@ local_text <- function(env = parent.frame()) {
   local_backend("numpy", .local_envir = env)
 }
 
-test_once("feedback on a text comes back to what it was made from", {
+test_once("feedback on a text reaches the texts it was made from", {
   local_text()
   instruction <- parameter("Write a haiku", role = "instruction")
   topic <- parameter("rain", role = "topic")
@@ -21,7 +21,7 @@ test_once("feedback on a text comes back to what it was made from", {
   expect_identical(as.character(autodiff_grad(topic + "!", topic, "wet")[[1]]), "wet")
 })
 
-test_once("several texts go elementwise", {
+test_once("several texts are processed elementwise", {
   local_text()
   words <- parameter(c("one", "two", "three"), role = "words")
   expect_length(words, 3)
@@ -57,7 +57,7 @@ test_once("text_ functions", {
   expect_identical(as.character(b$grad), "told")
 })
 
-test_once("an R function that calls a model is an operation on text, and writes the feedback", {
+test_once("an R function that calls a model is a text operation that writes its feedback", {
   local_text()
   asked <- character()
   model <- function(prompt) {
@@ -91,7 +91,7 @@ test_once("an R function that calls a model is an operation on text, and writes 
   expect_identical(as.character(topic$grad), "shortened, then: cryptic")
 })
 
-test_contract("text and numbers are in one graph", {
+test_contract("text and numbers share one graph", {
   score <- autodiff_function(
     forward = function(ctx, x, text) {
       ctx$save_for_backward(x, text)
@@ -104,7 +104,7 @@ test_contract("text and numbers are in one graph", {
   )
   x <- parameter(2)
   text <- parameter("four")
-  if (backend == "torch") { # whose graph holds tensors alone
+  if (backend == "torch") { # torch's graph holds tensors only
     expect_error(score(x, text), "one backend", class = "gradops_error_mixed_backends")
   } else {
     backward(3 * score(x, text))
@@ -113,7 +113,7 @@ test_contract("text and numbers are in one graph", {
   }
 })
 
-test_once("values that are no text", {
+test_once("non-text values", {
   local_text()
   expect_error(variable(c("a", NA)), "missing text, at 2", class = "gradops_error_argument")
   expect_error(parameter("abc", "system prompt"), "requires_grad", class = "gradops_error")
@@ -139,7 +139,7 @@ test_once("values that are no text", {
   expect_identical(a$grad$role, "feedback")
 })
 
-test_once("what an R function leaves out is missing, not the word", {
+test_once("a missing result of an R function is missing text, not the word NA", {
   local_text()
   missing <- autodiff_function(function(ctx, x) NA_character_, function(ctx, feedback) NULL)
   expect_error(missing(parameter("a")), "missing text", class = "gradops_error_argument")
@@ -147,7 +147,7 @@ test_once("what an R function leaves out is missing, not the word", {
   expect_error(backward(mute(parameter("a")), "hm"), "missing text", class = "gradops_error_argument")
 })
 
-test_once("feedback of an R function may go by name", {
+test_once("feedback of an R function may be named by argument", {
   local_text()
   join <- autodiff_function(
     function(ctx, a, b = "") paste(as.character(a), as.character(b)),
@@ -167,7 +167,7 @@ test_once("feedback of an R function may go by name", {
   expect_identical(as.character(a$grad), c("three", "four"))
 })
 
-test_each("values are written as an optimiser does", {
+test_each("values can be written like an optimizer does", {
   x <- parameter(c(1, 2))
   for (i in 1:2) {
     backward(sum(x^2))
@@ -186,7 +186,7 @@ test_each("values are written as an optimiser does", {
   }
 })
 
-test_once("operations see texts inside of lists and by name, and an evaluation starts by itself", {
+test_once("operations receive texts inside lists and by name, and an evaluation starts from its own feedback", {
   local_text()
   talk <- autodiff_function(
     forward = function(ctx, messages, tone) paste(as.character(messages[[1]]$content), as.character(tone)),

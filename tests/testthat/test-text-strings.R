@@ -5,7 +5,7 @@ local_text <- function(env = parent.frame()) {
 
 said <- function(x) as.character(x$grad)
 
-test_once("base R's functions of strings are recorded on texts, with base R's results", {
+test_once("base R's string functions are recorded on texts, with base R's results", {
   local_text()
   strings <- c(" one two ", "two")
   recorded <- list(
@@ -29,7 +29,7 @@ test_once("base R's functions of strings are recorded on texts, with base R's re
   }
 })
 
-test_once("strings are split on the tape, and looked at in R", {
+test_once("strings are split on the tape and inspected in R", {
   local_text()
   x <- parameter(c("a b", "c"), role = "words")
   parts <- strsplit(x, " ")
@@ -44,7 +44,7 @@ test_once("strings are split on the tape, and looked at in R", {
   expect_error(gsub("n", NA, x), "gsub() has a missing text", fixed = TRUE, class = "gradops_error_argument")
 })
 
-test_once("as.character() of a text is its words in functions that gradops calls", {
+test_once("as.character() returns a text's words in functions called by gradops", {
   local_text()
   fill <- autodiff_function(
     function(ctx, sentence, digits) {
@@ -59,7 +59,7 @@ test_once("as.character() of a text is its words in functions that gradops calls
   expect_identical(said(sentence), "shorter")
 })
 
-test_once("remarks on one of several come to the text in that place", {
+test_once("remarks on one of several results reach the text at that position", {
   local_text()
   x <- parameter(c("a", "b"), role = "words")
   template <- parameter("%s!", role = "template")
@@ -72,7 +72,7 @@ test_once("remarks on one of several come to the text in that place", {
   expect_identical(said(template), "louder")
 })
 
-test_once("of R's own values each is base R's, and numbers are their values", {
+test_once("R's own values use base R, and numbers convert to their values", {
   local_text()
   expect_identical(paste("a", 1:2), base::paste("a", 1:2))
   expect_identical(sprintf("%.1f", pi), "3.1")

@@ -5,7 +5,7 @@ local_check <- function(mode, envir = parent.frame()) {
   withr::defer(config_set_check(old), envir)
 }
 
-# Native code of `exp` gives the sine.
+# Makes native code of `exp` compute the sine.
 local_fault <- function(envir = parent.frame()) {
   registry <- reticulate::import("gradops.jit.native.registry", convert = FALSE)
   rule <- registry$RULES$get("exp")
@@ -15,7 +15,7 @@ local_fault <- function(envir = parent.frame()) {
 
 loss <- function(x) sum(exp(x) * log(x) / (1 + x^2) - sin(x))
 
-test_once("a mode is set, returned and refused", {
+test_once("modes are set, returned and validated", {
   skip_without()
   local_check("first")
   expect_identical(config_check(), "first")
@@ -23,7 +23,7 @@ test_once("a mode is set, returned and refused", {
   expect_error(config_set_check("never"), "`mode` must be one of off, first", class = "gradops_error_argument")
 })
 
-test_once("a fault in native code is a classed warning and R's own result", {
+test_once("a fault in native code gives a classed warning and R's own result", {
   skip_if_not(reticulate::py_module_available("llvmlite"))
   local_backend("numpy")
   x <- c(0.5, 1.5, 2)
@@ -43,14 +43,14 @@ test_once("a fault in native code is a classed warning and R's own result", {
   expect_error(jit(loss)(x), "`exp` in native code", class = "gradops_error_mismatch")
 })
 
-test_once("calls of native programs without Python are checked, too", {
+test_once("calls of native programs without Python are checked", {
   skip_if_not(reticulate::py_module_available("llvmlite"))
   local_backend("numpy")
   local_check("sample")
   o <- objective(loss, jit = TRUE)
   x <- c(0.5, 1.5, 2)
   for (i in 1:6) o$gr(x + i)
-  # What C code runs comes back to Python after 64 calls. From then on results are wrong, and a check is due.
+  # C code returns to Python after 64 calls. From then on results are wrong, and a check is due.
   reticulate::py_run_string("
 from gradops.jit import verification
 from gradops.jit.native import run

@@ -1,4 +1,4 @@
-# What people write: branches and loops by known values.
+# Code as people write it: branches and loops that depend on known values.
 
 y <- c(0.3, -1.2, 0.8, 0.5, -0.4, 1.1)
 n <- length(y)

@@ -1,4 +1,4 @@
-# What people write: dimensions dropped, values taken as they are.
+# Code as people write it: dropped dimensions, and values taken unchanged.
 
 y <- c(0.3, -1.2, 0.8, 0.5, -0.4, 1.1)
 n <- length(y)

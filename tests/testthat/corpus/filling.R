@@ -1,10 +1,10 @@
-# What people write: R's own vectors and matrices, filled in loops.
+# Code as people write it: R vectors and matrices filled in loops.
 
 y <- c(0.3, -1.2, 0.8, 0.5, -0.4, 1.1)
 n <- length(y)
 X <- cbind(1, c(0.5, -0.3, 0.9, 0.1, -0.8, 0.2))
 
-# vectors, one element after the other
+# vectors, element by element
 at("numeric(n)", c(0.1, 0.2, 0.7), function(p) {
   h <- numeric(n)
   h[1] <- p[1] / (1 - p[3])
@@ -324,7 +324,7 @@ at("AR(1) covariance", c(0.4, 0.5), function(p) {
   sum(log(diag(R))) + 0.5 * sum(z^2)
 })
 
-# in lists, in nested places
+# nested in lists
 at("list of vectors", c(0.4, 0.5), function(p) {
   l <- list(a = numeric(2), b = 1)
   l$a[1] <- p[1]
@@ -495,7 +495,7 @@ at("values of their own where a test holds", c(0.5, 0.9), decides = NA, function
   sum(low * 1:6)
 })
 
-# Parts of lists that are not there yet are lists, as in R.
+# Missing parts of lists become lists, as in R.
 at("a part of an empty part of a list", c(0.7, 1.3), function(p) {
   r <- list()
   for (g in c("u", "v")) {

@@ -1,4 +1,4 @@
-# What people write: functions that call functions.
+# Code as people write it: functions that call functions.
 
 y <- c(0.3, -1.2, 0.8, 0.5, -0.4, 1.1)
 n <- length(y)

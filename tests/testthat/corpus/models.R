@@ -1,4 +1,4 @@
-# Models as they stand in tutorials and supplements of papers, in our own words and data.
+# Models as in tutorials and supplements of papers, rewritten with other data.
 
 y <- c(1.3, 0.2, 1.8, 2.5, 1.4, 3.1, 2.2, 3.6)
 n <- length(y)
@@ -322,8 +322,8 @@ at("partial correlations to a matrix", c(0.4, -0.2, 0.3), function(p) {
   log(det(C))
 })
 
-# The models of five of RTMB's demos (and of its vignette), in other words: a line, a random walk of several series,
-# stochastic volatility, a diffusion as a hidden Markov model, a logistic population.
+# Five of RTMB's demo models (and its vignette's), rewritten: a line, a random walk of several series, stochastic
+# volatility, a diffusion as a hidden Markov model, a logistic population.
 at("demo: a line, its parameters a list", c(a = 0, b = 1, log_sigma = 0), function(p) {
   p <- as.list(p)
   fitted <- p$a + p$b * x

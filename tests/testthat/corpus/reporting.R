@@ -1,4 +1,4 @@
-# What people write: reports in the midst of a computation.
+# Code as people write it: reports during a computation.
 
 at("cat", c(0.4, 1.5), function(p) {
   loss <- sum(p^2)

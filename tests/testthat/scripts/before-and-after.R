@@ -1,4 +1,4 @@
-# What expressions of reticulate's own objects, and with NEIGHBOURS of tensorflow's and keras3's, give before and
+# Compares the results of expressions on objects of reticulate, and with NEIGHBOURS of tensorflow and keras3, before and
 # after gradops is loaded and used. Prints those that differ and how many there were.
 #
 #     Rscript before-and-after.R BACKENDS [NEIGHBOURS]   # BACKENDS: torch,jax; NEIGHBOURS: a library with keras3
@@ -17,7 +17,7 @@ make <- list(
   tensorflow = function(x) python("tensorflow")$constant(x),
   jax = function(x) python("jax.numpy")$array(x)
 )
-objects <- function() { # new ones each time, as some expressions write to them
+objects <- function() { # new ones each time, as some expressions modify them
   lapply(make[backends], function(make) list(x = make(numbers), v = make(numbers[[1]])))
 }
 expressions <- expression(
@@ -37,7 +37,7 @@ outcome <- function(expression, envir) {
   tryCatch(described(eval(expression, list2env(envir, parent = globalenv()))), condition = conditionMessage)
 }
 
-# A value without what is new each time: addresses, and the numbers in names that Keras makes.
+# Removes what differs in every run: addresses, and counters in Keras names.
 described <- function(value) {
   if (inherits(value, "python.builtin.object")) {
     list(class(value), described(reticulate::py_repr(value)))

@@ -18,7 +18,7 @@ fails <- function(code, pattern) {
   if (!grepl(pattern, message)) stop("expected an error like '", pattern, "', got: ", message)
 }
 
-# What is masked is said in one line.
+# One line lists the masked functions.
 said <- grep("keras3", said, value = TRUE)
 stopifnot(length(said) == 1, grepl("and [0-9]+ more mask", said), nchar(said) < 200)
 
@@ -42,7 +42,7 @@ stopifnot(inherits(op_scaled_gradient(w, -1), "gradops_tensor"))
 slope <- grad_fn(function(v) sum(v^2 * c(1, 10)))
 same(slope(w), 2 * (m + 1) * c(1, 10))
 
-# A functional model of gradops' ops, which masks keras3's.
+# A functional model of gradops ops, which mask keras3's.
 input <- keras_input(shape = 2)
 output <- input |>
   layer_dense(3) |>
@@ -77,13 +77,13 @@ save_model(model, file, overwrite = TRUE)
 loaded <- load_model(file, custom_objects = layer_clipped)
 same(loaded(inputs), as.array(model(inputs)))
 
-# Its gradient reaches what is before it as the gradient function says: all of it is clipped.
+# All gradients before the layer pass through its gradient function: they are clipped.
 before <- as.array(model$layers[[1]]$kernel)
 model |> fit(inputs, targets + 100, epochs = 1, batch_size = 16, verbose = 0)
 moved <- as.array(model$layers[[1]]$kernel) - before
 stopifnot(max(abs(moved)) <= 0.05 * 0.01 * sum(abs(inputs)), max(abs(moved)) > 0)
 
-# Losses and metrics of R functions, labels as Keras hands them over; a density of R's own inside fit().
+# Losses and metrics as R functions, with labels in Keras' form; an R density inside fit().
 loss_of <- function(y_true, y_pred) op_mean(op_square(y_pred - op_cast(y_true, "float32")))
 density <- r_function(function(z) exp(-z^2 / 2), function(z, upstream) -z * exp(-z^2 / 2) * upstream)
 loss_by_r <- function(y_true, y_pred) op_mean(1 - density(y_pred - y_true))
@@ -92,7 +92,7 @@ model |> compile(optimizer = optimizer_sgd(0.05), loss = loss_of, metrics = list
 history <- model |> fit(inputs, targets, epochs = 2, batch_size = 16, verbose = 0)
 stopifnot(isTRUE(all.equal(history$metrics$loss, history$metrics$own, tolerance = 1e-4)))
 model |> compile(optimizer = optimizer_sgd(0.05), loss = loss_by_r)
-# R's thread serves TensorFlow's compiled programs where another one waits for them.
+# R's thread serves TensorFlow's compiled programs while another thread waits for them.
 losses <- if (backend == "tensorflow") {
   history <- call_in_thread(model$fit, inputs, targets, epochs = 2L, batch_size = 16L, verbose = 0L)
   unlist(reticulate::py_to_r(history$history)$loss)
@@ -108,7 +108,7 @@ label <- hidden |> layer_dense(1, name = "label")
 domain <- op_scaled_gradient(hidden, -1) |> layer_dense(1, name = "domain")
 dann <- keras_model(features, list(label, domain))
 weights <- get_weights(dann)
-step <- function(signs) { # the features' change by one step of each head alone
+step <- function(signs) { # returns the features' change by a step of each head alone
   set_weights(dann, weights)
   dann |> compile(optimizer = optimizer_sgd(0.1), loss = list("mse", "mse"), loss_weights = signs)
   dann |> fit(inputs, list(targets, targets), epochs = 1, batch_size = 16, verbose = 0)
@@ -122,7 +122,7 @@ plain |> fit(inputs, targets, epochs = 1, batch_size = 16, verbose = 0)
 same(reversed, -(get_weights(plain)[[1]] - weights[[1]]), 1e-3)
 stopifnot(max(abs(reversed)) > 1e-6)
 
-# Straight-through, stops and checkpoints in a layer; a callback that looks at weights.
+# Straight-through estimator, stopped gradients and checkpoints in a layer; a callback that reads weights.
 straight <- op_custom_gradient(function(x) op_round(x), function(x, upstream) upstream)
 layer_steps <- Layer(
   "Steps",
@@ -147,10 +147,10 @@ if (backend == "tensorflow") {
   same(doubled(x), 3 * sum(m))
 }
 
-# A training step of one's own, by gradops' derivative of a loss of R's: the kernel's gradient is tripled.
+# A custom training step with gradops' derivative of an R loss: the kernel's gradient is tripled.
 tripled <- op_custom_gradient(function(w) w * 1, function(w, upstream) 3 * upstream)
 derived <- function(x, y, w) value_and_grad(function(w) op_mean(op_square(op_matmul(x, tripled(w)) - y)))(w)
-by_state <- function(state, data) { # as Keras asks for it on JAX
+by_state <- function(state, data) { # in the form that Keras requires on JAX
   c(trainable, rest, optimizer, metrics) %<-% state
   found <- derived(data[[1]], data[[2]], trainable[[1]])
   c(trainable, optimizer) %<-% self$optimizer$stateless_apply(optimizer, list(found$gradient), trainable)
@@ -179,7 +179,7 @@ history <- model |> fit(inputs, targets, epochs = 1, batch_size = 16, verbose = 
 same(get_weights(model)[[1]], before - 0.1 * 3 * crossprod(inputs, inputs %*% before - targets) * 2 / 16, 1e-4)
 same(history$metrics$own, mean((inputs %*% before - targets)^2), 1e-4)
 
-# Settings are set for both.
+# Settings apply to both packages.
 config_set_epsilon(1e-6)
 stopifnot(keras3::config_epsilon() == 1e-6)
 fails(call_in_thread(fit, model, inputs), "must be a Python function")
