@@ -445,7 +445,7 @@ class Family(NamedTuple):
     shapes: Sequence[Sequence[float]]
 
     def log_and_tails(self, *xs):
-        """Return the values of all methods except the quantile, in the order of their names."""
+        """Return the values of the :data:`METHODS` at a point."""
         f, lower = self.density(*xs), self.lower(*xs)
         upper = 1 - lower if self.upper is None else self.upper(*xs)
         return f, mp.log(f), lower, upper, mp.log(lower), mp.log(upper)

@@ -78,7 +78,7 @@ def test_squareplus_at_extremes(backend, b):
 
 @pytest.mark.parametrize("name", ["silu", "softsign", "tanh_shrink"])
 def test_complex_gradients_match_finite_differences(name):
-    """``softsign`` is excluded: it is not holomorphic."""
+    """Compares with finite differences; ``softsign`` is not holomorphic."""
     z = np.array([[0.3, -0.4], [-1.2, 0.7], [0.0, 2.0]])
     f = lambda x: ops.sum(ops.real(getattr(ops, name)(ops.view_as_complex(x)) * (1 - 2j)))  # noqa: E731
     steps = np.eye(6).reshape(6, 3, 2) * 1e-6

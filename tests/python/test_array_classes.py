@@ -286,9 +286,7 @@ SERIES = [1.0, 2.0, 3.0]
     ],
 )
 def test_operations_that_pandas_would_align_raise(pd, f, aligned):
-    """Equal labels give pandas' value; for ``s[1:] - x * s[:-1]`` positions would give a different number, so it
-    raises.
-    """
+    """Equal labels give pandas' value; ``s[1:] - x * s[:-1]`` raises, as positions would give another number."""
     s, frame = pd.Series(SERIES), pd.DataFrame({"g": [0, 0, 1], "a": [1.0, 2.0, 3.0], "b": [4.0, 5.0, 6.0]})
     x = np.array([0.3, 0.7, 1.1])
 

@@ -323,7 +323,7 @@ ONTO_EXPANDED = {
 
 
 @pytest.mark.long
-def test_gather_gradient_of_an_expanded_tensor():
+def test_updates_of_expanded_tensors():
     """PyTorch's compiler writes an update of one row of an expanded tensor to all its rows."""
     random = np.random.default_rng(7)
     x, w = (torch.tensor(random.normal(size=size), requires_grad=True) for size in ((3, 6), (6,)))

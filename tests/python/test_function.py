@@ -600,7 +600,7 @@ class KeepsSlope(Function):
 
 
 class RoundsSlope(Function):
-    """Saves an intermediate value, an output with this class' own rule, and a random draw that depends on no input."""
+    """Saves an input, an intermediate value, an output with this class' own rule, and a draw independent of inputs."""
 
     draws = np.random.default_rng(0)
 

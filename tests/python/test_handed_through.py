@@ -79,7 +79,7 @@ def test_results_that_share_memory_are_separated():
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch", "jax", "tensorflow"])
-def test_conversion_without_change_allows_writes(library):
+def test_unchanged_conversion_can_be_written(library):
     x = leaf(library) * 1.0
     y = ops.convert_to_tensor(x)
     y[0] = 5.0

@@ -532,7 +532,7 @@ def test_products_with_tiny_and_infinite_elements(name, backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("f", [ops.abs, ops.angle])
 def test_complex_moduli_and_angles_at_0(f, backend):
-    """At 0 the modulus has gradient 0 by convention, and so has the angle; other elements are unaffected."""
+    """At 0 both gradients are 0; the second derivative of the modulus is NaN there, that of the angle 0."""
     z = np.array([0.0, 3 + 4j])
     modulus = [0, (3 + 4j) / 5] if f is ops.abs else [0, (-4 + 3j) / 25]
     loss = lambda v: ops.sum(f(v))  # noqa: E731
@@ -711,7 +711,7 @@ def test_second_derivatives_of_powers_in_jax_loops_are_nan():
 @pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_extremes_of_nan(backend):
-    """A maximum or minimum that is NaN has gradient NaN; rows without NaN keep their gradients."""
+    """Elements compared with NaN have gradient NaN in reductions; in elementwise ops other elements keep theirs."""
     x = tensors(np.array([[1.0, np.nan, 2.0], [3.0, 3.0, 1.0]]), backend)
     for op in (ops.max, ops.min, ops.ptp, ops.amax, ops.amin):
         value, gradient = gradops.value_and_grad(lambda x, op=op: ops.sum(op(x, axis=1)))(x)
