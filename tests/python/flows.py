@@ -68,7 +68,7 @@ def _torch(f, x, orders, mode):
         return [torch.func.grad(total(i))(x).detach().numpy() for i in range(orders)]
     if mode == "compiled":
         torch._dynamo.reset()
-        orders = 1  # torch does not differentiate compiled functions again
+        orders = 1  # torch has no second derivatives of compiled functions
     call = compiled(f) if mode == "compiled" else f
     x = x.clone().requires_grad_()
     y, found = call(x).sum(), []

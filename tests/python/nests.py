@@ -51,7 +51,7 @@ def _body(rng, length: int, count: int, depth: int, features, recording: bool = 
         elif kind == "write":
             if "write" in features:
                 statements.append((kind, a, b, str(rng.choice(["set", "add", "multiply"]))))
-        elif kind not in ("scope", "error", "call") and (recording or kind != "view"):  # there it is a constant
+        elif kind not in ("scope", "error", "call") and (recording or kind != "view"):  # a view is a constant there
             statements.append((kind, a, b, float(rng.choice([-2.0, 0.5, 3.0]))))
             count += 1
     return statements, sum(map(_made, statements))
@@ -119,7 +119,7 @@ def run(statements: list, registers: list) -> None:
             a, b, how = rest
             target, source = registers[a], registers[b]
             if how == "set":
-                target[0:2] = ops.copy(source)[1:3]  # PyTorch writes no part of a tensor to another part
+                target[0:2] = ops.copy(source)[1:3]  # PyTorch cannot copy between overlapping parts of a tensor
             elif how == "add":
                 target += source
             else:

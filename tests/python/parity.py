@@ -34,15 +34,15 @@ class Case:
         inputs: a strategy of keyword arguments; tensor arguments as NumPy arrays (or lists of them).
         reference: NumPy's or SciPy's function of the same keyword arguments; ``np.<op>`` by position if None.
         gradients: names of the arguments to differentiate; empty for ops without derivative.
-        native: the backends whose own autodiff is an oracle for the gradient (leave out, with a comment
-            at the case, one whose convention differs; the difference stands in docs/differences.md).
-        second: the backends whose own autodiff is an oracle for the second gradient; empty to check
-            against finite differences of the first gradient instead.
-        rtol, atol: tolerances; of the gradients ten times as much.
-        label: tells cases of one op apart.
+        native: the backends whose own autodiff is an oracle for the gradient. Leave out a backend with another
+            convention, with a comment at the case and a row in docs/differences.md.
+        second: the backends whose own autodiff is an oracle for the second gradient; if empty, it is checked
+            against finite differences of the first gradient.
+        rtol, atol: tolerances of values; gradients have ten times these.
+        label: distinguishes cases of one op.
         same_dtype: whether the result's dtype must equal the reference's on all backends.
-        by_value: whether the op looks at values, which a compiled program does not know.
-        using: called with the inputs instead of the op, where those are not its arguments (variadic ops).
+        by_value: whether the op depends on values, which a compiled program does not know.
+        using: called with the inputs instead of the op, if these are not the op's arguments (variadic ops).
     """
 
     op: str

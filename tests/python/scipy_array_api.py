@@ -68,7 +68,7 @@ FUNCTIONS = {
     ),
     "fft.rfft": lambda x: xp.sum(xp.abs(fft.rfft(x)) ** 3),
     "cluster.vq.whiten": lambda x: xp.sum(cluster.vq.whiten(xp.reshape(x, (3, 2))) ** 3),
-    "signal.detrend": signal.detrend,  # is not written to the standard
+    "signal.detrend": signal.detrend,  # not written to the standard
     "Rotation": lambda x: xp.sum(Rotation.from_rotvec(x[:3]).apply(x[3:]) ** 3),
 }
 

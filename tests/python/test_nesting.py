@@ -290,7 +290,7 @@ def test_rule_that_writes_to_its_upstream_in_a_recorded_pass():
 
 
 # Random rules. A chain of functions h_k with values a_k(x) and rules u -> u w_k(x, y): its derivative is the product of
-# the w_k at the values before them, which NumPy computes; the outer derivative is by finite differences of that.
+# the w_k at the intermediate values, computed by NumPy; finite differences of it give the outer derivative.
 
 VALUES = [lambda x: 2 * x, lambda x: ops.sin(x), lambda x: x * x / 2, lambda x: ops.tanh(x) + x]
 NUMPY_VALUES = [lambda x: 2 * x, np.sin, lambda x: x * x / 2, lambda x: np.tanh(x) + x]
