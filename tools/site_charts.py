@@ -1,28 +1,31 @@
-"""Bar charts of gradops and other libraries for the site, from the tables of benchmarks/README.md.
-
-The SVG charts are inserted into the site's page above their tables.
-"""
+"""Bar charts of gradops and its peers from benchmarks/results/, as SVG on the site's page of benchmarks/README.md."""
 
 from __future__ import annotations
 
+import csv
 import html
 import math
 import re
+from pathlib import Path
 from typing import NamedTuple
+
+RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
 
 
 class Chart(NamedTuple):
-    """A chart of the first table below ``heading`` with the columns ``series``; each row has a bar for each column.
+    """A chart above the first table of a section, with one bar for each of ``series`` in each row of a file.
 
     Attributes:
-        heading: the heading on the page.
-        series: columns with the bars' lengths, gradops first; the first number of a cell counts.
+        heading: the section of benchmarks/README.md.
+        file: the name of a CSV file in benchmarks/results/, without its suffix.
+        series: columns with the lengths of the bars, gradops' first.
         says: the caption, with the unit.
-        rows: a regular expression that the rows' names match.
+        rows: a regular expression that the names of the rows match from their start.
         labels: the number of columns that name a row.
     """
 
     heading: str
+    file: str
     series: list[str]
     says: str
     rows: str = ""
@@ -30,88 +33,145 @@ class Chart(NamedTuple):
 
 
 CHARTS = [
-    Chart("Dispatch", ["gradops adds", "Keras adds"], "What an op adds to the native call, microseconds", labels=2),
-    Chart("R", ["gradops", "bare reticulate call"], "A call from R, microseconds", rows="numpy"),
     Chart(
-        "The tape",
+        "What does an operation cost?",
+        "dispatch",
+        ["gradops adds, us", "Keras adds, us"],
+        "What an op adds to the native call, microseconds",
+        labels=2,
+    ),
+    Chart(
+        "What does an operation cost from R?",
+        "calls_from_r",
+        ["gradops, us", "bare reticulate call, us"],
+        "A call from R, microseconds",
+        rows="numpy",
+    ),
+    Chart(
+        "How fast is the tape?",
+        "tape",
         ["gradops", "autograd", "PyTorch"],
         "Value and all gradients, over the plain NumPy forward pass",
-        rows="(?!peak)",
-    ),
-    Chart("The tape", ["gradops", "autograd", "PyTorch"], "Peak memory, MB", rows="peak"),
-    Chart(
-        "Derivatives of functions",
-        ["logistic, n 2000, p 10"],
-        "From R: value and gradient of a logistic regression, n = 2000, p = 10, microseconds",
-        rows=".*(?<!value)$",
     ),
     Chart(
-        "Compiled programs",
-        ["Kalman filter, 200 steps", "GARCH(1,1), 500 steps"],
+        "How much memory does the tape take?",
+        "tape_memory",
+        ["gradops, MB", "autograd, MB", "PyTorch, MB"],
+        "Peak memory, MB",
+    ),
+    Chart(
+        "How fast is compiled code on small numbers?",
+        "compiled_loops",
+        ["Kalman filter, 200 steps, us", "GARCH(1,1), 500 steps, us"],
         "Value and gradient of a loop of scalars, microseconds",
         rows=".*(?<!alone)$",
     ),
     Chart(
-        "Compiled programs",
+        "How fast are autograd's own examples?",
+        "autograd_examples",
+        ["autograd / eager", "jax.jit / jit"],
+        "Time of autograd over gradops eager, and of `jax.jit` over `jit`",
+    ),
+    Chart(
+        "How fast is compiled code on large arrays?",
+        "arrays",
         ["gradops, us", "jax.jit, us"],
         "Value and gradient of large arrays, compiled, microseconds",
         rows=".*0000",
     ),
-    Chart("Compiled programs", ["gradops", "RTMB"], "From R: `fn` then `gr`, microseconds"),
-    Chart("Compiled programs", ["gradops, once", "RTMB, once"], "From R: to the first gradient, milliseconds"),
     Chart(
-        "autograd's examples",
-        ["autograd / eager", "jax.jit / jit"],
-        "How many times as long autograd takes as gradops eager, and `jax.jit` as `jit`",
+        "How fast are likelihoods from R, beside RTMB?",
+        "compiled_from_r",
+        ["gradops, us", "RTMB, us"],
+        "From R: `fn` then `gr`, microseconds",
     ),
-    Chart("In the frameworks' engines", ["gradops", "native"], "A transformer's training step, milliseconds", labels=2),
-    Chart("SciPy's functions", ["factor", "SuperLU: factor"], "A sparse factor by its rows, milliseconds"),
-    Chart("Gradient flow", ["peak MiB"], "Peak memory of a step of 50 layers, recomputed by", rows="torch", labels=2),
     Chart(
-        "Gradient flow",
-        ["gradops us", "native us"],
+        "How fast are likelihoods from R, beside RTMB?",
+        "compiled_from_r",
+        ["gradops: first once, ms", "RTMB: first once, ms"],
+        "From R: to the first gradient, milliseconds",
+    ),
+    Chart(
+        "What do eager and compiled derivatives cost from R?",
+        "likelihoods_from_r",
+        ["logistic regression, n 2000, p 10, us"],
+        "From R: value and gradient of a logistic regression, n = 2000, p = 10, microseconds",
+        rows=".*(?<!value), 2026-11-22$",
+        labels=2,
+    ),
+    Chart(
+        "How fast are models with random effects?",
+        "laplace",
+        ["fit: gradops, ms", "fit: RTMB, ms"],
+        "A fit with standard errors, milliseconds",
+    ),
+    Chart(
+        "How fast are sparse factors?",
+        "scipy_sparse",
+        ["factor", "SuperLU: factor"],
+        "A sparse factor by its rows, milliseconds",
+    ),
+    Chart(
+        "What does a training step cost in PyTorch and JAX?",
+        "engines",
+        ["gradops, ms", "native, ms"],
+        "A transformer's training step, milliseconds",
+        labels=2,
+    ),
+    Chart(
+        "What does a custom gradient cost?",
+        "custom_gradients",
+        ["gradops, us", "native, us"],
         "A custom gradient, forward and backward, microseconds",
         labels=3,
     ),
+    Chart(
+        "What does checkpointing save?",
+        "checkpointing",
+        ["peak MiB"],
+        "Peak memory of a step of 50 layers, recomputed by",
+        rows="torch",
+        labels=2,
+    ),
 ]
 
-TABLE = re.compile(r"^\|.*\n\| ?[-|: ]+\n(?:\|.*\n)*", flags=re.M)
-
-
-def cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+TABLE = re.compile(r"^\|.*\n\| ?[-|: ]+\n", flags=re.M)
 
 
 def number(cell: str) -> float | None:
+    """Return the first number of a cell, or None if the cell does not begin with one."""
     found = re.match(r"[\d.]+(e\d+)?", cell)
     return float(found[0]) if found else None
 
 
-def columns(table: str) -> list[str]:
-    return [re.sub("`", "", cell) for cell in cells(table.split("\n")[0])]
+def result_rows(file: str) -> list[dict[str, str]]:
+    """Return the rows of a file of benchmarks/results/."""
+    with (RESULTS / f"{file}.csv").open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
 
 
-def table_of(chart: Chart, page: str) -> re.Match | None:
-    """Return the table that a chart shows."""
-    heading = re.search(rf"^## {re.escape(chart.heading)}$", page, flags=re.M)
-    if heading is None:
-        return None
-    end = re.compile("^## ", flags=re.M).search(page, heading.end())
-    tables = TABLE.finditer(page, heading.end(), end.start() if end else len(page))
-    return next((table for table in tables if set(chart.series) <= set(columns(table[0]))), None)
+def bars(chart: Chart) -> list[tuple[str, list[float | None]]]:
+    """Return the name and the numbers of each row of a chart."""
+    found = []
+    for row in result_rows(chart.file):
+        name = ", ".join(cell for cell in list(row.values())[: chart.labels] if cell)
+        numbers = [number(row[column]) for column in chart.series]
+        if re.match(chart.rows, name) and any(value is not None for value in numbers):
+            found.append((name, numbers))
+    return found
 
 
-def bars(chart: Chart, table: str) -> list[tuple[str, list[float | None]]]:
-    """Return each row's name and numbers."""
-    places = [columns(table).index(name) for name in chart.series]
-    rows = [cells(line) for line in table.strip().split("\n")[2:]]
-    named = [(", ".join(re.sub("`", "", cell) for cell in row[: chart.labels] if cell), row) for row in rows]
-    found = [(name, [number(row[i]) for i in places]) for name, row in named if re.match(chart.rows, name)]
-    return [(name, values) for name, values in found if any(value is not None for value in values)]
+def table_start(heading: str, page: str) -> int:
+    """Return the position of the first table below a heading of level 2."""
+    section = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", page, flags=re.M | re.S)
+    table = TABLE.search(page, section.start(1), section.end(1)) if section else None
+    if table is None:
+        raise LookupError(f"benchmarks/README.md has no table below {heading!r}")
+    return table.start()
 
 
 def svg(chart: Chart, rows: list[tuple[str, list[float | None]]]) -> str:
-    """Return the SVG; bars scale with the page's width and text does not, so it is readable on any screen."""
+    """Return the figure; bars are percentages of the page's width and text has one size, so any screen can show it."""
     values = [value for _, several in rows for value in several if value is not None]
     least, most = min(values), max(values)
     by_powers = most > 60 * least
@@ -141,14 +201,11 @@ def svg(chart: Chart, rows: list[tuple[str, list[float | None]]]) -> str:
 
 
 def with_charts(page: str) -> str:
-    """Return the page with the charts inserted above their tables."""
-    places = {}
+    """Return the page with each chart above the first table of its section."""
+    drawn: dict[int, list[str]] = {}
     for chart in CHARTS:
-        table = table_of(chart, page)
-        if table is None:
-            raise LookupError(f"benchmarks/README.md has no table with {chart.series} below {chart.heading!r}")
-        places.setdefault(table.start(), []).append(svg(chart, bars(chart, table[0])))
-    for start in sorted(places, reverse=True):
-        drawn = "\n".join(places[start])
-        page = f"{page[:start]}````{{raw}} html\n{drawn}\n````\n\n{page[start:]}"
+        drawn.setdefault(table_start(chart.heading, page), []).append(svg(chart, bars(chart)))
+    for start in sorted(drawn, reverse=True):
+        figures = "\n".join(drawn[start])
+        page = f"{page[:start]}````{{raw}} html\n{figures}\n````\n\n{page[start:]}"
     return page

@@ -117,18 +117,36 @@ def test_links_between_pages_work(pages):
 
 
 @pytest.mark.repository
-def test_charts_match_their_tables(pages):
+def test_charts_have_the_numbers_of_the_results(pages):
     charts = sys.modules["site_charts"]
-    page = (ROOT / "benchmarks" / "README.md").read_text()
     for chart in charts.CHARTS:
-        rows = charts.bars(chart, charts.table_of(chart, page)[0])
+        rows = charts.bars(chart)
         drawn = re.findall(r' dx="6">([\d.e+]+)<', charts.svg(chart, rows))
         numbers = [value for _, values in rows for value in values if value is not None]
         assert len(rows) > 1 and [float(x) for x in drawn] == pytest.approx(numbers, rel=1e-4), chart
         lengths = [float(x) for x in re.findall(r'<rect .*?width="([\d.]+)%"', charts.svg(chart, rows))]
         assert max(lengths) == 80
         assert all((a < b) == (x < y) for a, x in zip(lengths, numbers) for b, y in zip(lengths, numbers) if a != b)
+    page = (ROOT / "benchmarks" / "README.md").read_text()
     assert charts.with_charts(page).count("<svg") == len(charts.CHARTS)
+
+
+@pytest.mark.repository
+def test_figures_of_the_benchmark_tables_are_in_the_results():
+    """Each number in a table is in a CSV file that its section links, or among the single measurements."""
+    page = (ROOT / "benchmarks" / "README.md").read_text()
+    assert len(page.split()) <= 2500
+    single = (ROOT / "benchmarks" / "results" / "single_measurements.csv").read_text()
+    linked = set()
+    for section in page.split("\n## ")[1:]:
+        files = re.findall(r"\(results/([\w.]+)\)", section)
+        linked |= set(files)
+        text = single + "".join((ROOT / "benchmarks" / "results" / file).read_text() for file in files)
+        known = set(re.findall(r"\d[\d.]*", text))
+        for table in re.findall(r"^\|.*\n\|[-|]+\n((?:\|.*\n)*)", section, flags=re.M):
+            figures = [n for row in table.splitlines() for n in re.findall(r"\d[\d.]*", row.split("|", 2)[2])]
+            assert [figure for figure in figures if figure not in known] == []
+    assert linked | {"single_measurements.csv"} == {p.name for p in (ROOT / "benchmarks" / "results").iterdir()}
 
 
 @pytest.mark.repository
