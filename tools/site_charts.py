@@ -80,13 +80,13 @@ CHARTS = [
         rows=".*0000",
     ),
     Chart(
-        "How fast are likelihoods from R, beside RTMB?",
+        "How fast are likelihoods from R?",
         "compiled_from_r",
         ["gradops, us", "RTMB, us"],
         "From R: `fn` then `gr`, microseconds",
     ),
     Chart(
-        "How fast are likelihoods from R, beside RTMB?",
+        "How fast are likelihoods from R?",
         "compiled_from_r",
         ["gradops: first once, ms", "RTMB: first once, ms"],
         "From R: to the first gradient, milliseconds",
