@@ -1,4 +1,4 @@
-"""docs/trust.md names existing tests, and its figures match the code."""
+"""docs/trust.md and docs/differences.md name existing tests, and the figures of trust.md match the code."""
 
 import pathlib
 import re
@@ -18,7 +18,8 @@ from gradops.backends import OLDEST, _warn_if_old
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "trust.md").read_text()
-NAMED = sorted(set(re.findall(r"`(test_\w+\.py)::(\w+)`", PAGE)))
+DIFFERENCES = (ROOT / "docs" / "differences.md").read_text()
+NAMED = sorted(set(re.findall(r"`(test_\w+\.py)::(\w+)`", PAGE + DIFFERENCES)))
 
 
 def test_each_promise_has_a_test():
