@@ -157,8 +157,8 @@ config_set_lost_gradients <- function(action) {
 #' `jit(f, native = FALSE)` do without native code.
 #' @param mode `"sample"`, unless set: a new program is checked before its first result, and so are calls 2, 4, 8, ...
 #'   of it where that takes at most 2 % of the running time. `"first"`: new programs alone. `"always"`: each call.
-#'   `"off"`: none. `"error"`: each call, and a difference is an error. A program that was compiled while checks were
-#'   off is not checked later.
+#'   `"off"`: none. `"error"`: the first 100 calls and every tenth of those after them, and a difference is an error. A
+#'   program that was compiled while checks were off is not checked later.
 #' @returns The mode; of `config_set_check()` the previous one, invisibly.
 #' @section Errors:
 #' - `gradops_error_argument`: another mode.

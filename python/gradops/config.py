@@ -241,8 +241,9 @@ def set_check(mode: str) -> None:
     Args:
         mode: ``"sample"`` checks a new program before its first result, and its calls 2, 4, 8, ... as long as this
             takes at most 2 % of the running time. ``"first"`` checks only new programs, ``"always"`` each call,
-            ``"off"`` none. ``"error"`` checks each call and raises a :class:`~gradops.errors.MismatchError`, as tests
-            should. A program that was compiled while checks were off is not checked later.
+            ``"off"`` none. ``"error"`` is for tests: it checks the first 100 calls of a program and every tenth after
+            them, and raises a :class:`~gradops.errors.MismatchError`. A program that was compiled while checks were off
+            is not checked later.
 
     Raises:
         ArgumentError: any other mode.

@@ -12,7 +12,7 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 os.environ.setdefault("JAX_ENABLE_X64", "1")
-os.environ.setdefault("GRADOPS_CHECK", "error")  # each call of a compiled program is compared with NumPy
+os.environ.setdefault("GRADOPS_CHECK", "error")  # calls of a compiled program are compared with NumPy
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # small programs, each compiled for a handful of calls
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -241,6 +241,29 @@ def test_calls_between_checks_double_if_results_agree(sampled, monkeypatch):
     assert calls == [2, 4, 8, 16, 32, 64]
 
 
+@pytest.mark.parametrize("mode, checked", [("error", 120), ("always", 300)])
+def test_tests_check_the_first_hundred_calls_and_a_tenth_of_the_others(sampled, monkeypatch, mode, checked):
+    config.set_check(mode)
+    seen = count_checks(monkeypatch)
+    f = gradops.jit(loss)
+    for _ in range(301):
+        f(X)
+    assert abs(len(seen) - checked) <= 1
+
+
+@native
+def test_a_fault_in_late_calls_is_an_error_within_ten_of_them(sampled, monkeypatch):
+    config.set_check("error")
+    f = gradops.jit(loss)
+    for _ in range(150):
+        f(X)
+    outputs_for = Reference.outputs_for
+    monkeypatch.setattr(Reference, "outputs_for", lambda *given: [x + 1 for x in outputs_for(*given)])
+    with pytest.raises(MismatchError):
+        for _ in range(10):
+            f(X)
+
+
 @pytest.mark.parametrize("mode, checked", [("off", 0), ("first", 0), ("always", 9), ("error", 9)])
 def test_modes(sampled, monkeypatch, mode, checked):
     config.set_check(mode)

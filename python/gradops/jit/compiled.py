@@ -34,7 +34,7 @@ from .program import Program
 from .reference import Reference
 from .retraces import Held, Retraces, described
 from .scalar_blocks import count
-from .verification import NEVER, SHARE
+from .verification import ALL_CHECKED, NEVER, ONE_IN, SHARE
 
 _NUMBERS = (bool, int, float, complex)
 _FIXED = frozenset((*_NUMBERS, str, bytes, type(None), np.ndarray))
@@ -348,7 +348,7 @@ class FunctionCheck:
         if mode == "sample":
             self._after(max(self._calls, int((time.perf_counter() - start) / (SHARE * max(took, 1e-7)))))
         else:
-            self._after(0)
+            self._after(ONE_IN - 1 if mode == "error" and self._calls >= ALL_CHECKED else 0)
         return result
 
     def _after(self, calls: int) -> None:

@@ -29,6 +29,9 @@ from .steps import Step
 
 SHARE = 0.02
 """The largest share of the running time that checks take."""
+ALL_CHECKED = 100
+"""Calls of a program that are all checked in the mode ``"error"``; of those after them one in ``ONE_IN`` is."""
+ONE_IN = 10
 LONGEST_SEARCH = 20_000
 """Largest program in which a failed check searches for the wrong op."""
 NEVER, _ALWAYS = itertools.repeat(False), itertools.repeat(True)
@@ -156,8 +159,11 @@ class Verification:
     def _wait(self, took: float, checking: float) -> None:
         """Set the next check."""
         mode = config.check()
-        if mode in ("always", "error"):
+        if mode == "always" or (mode == "error" and self._calls < ALL_CHECKED):
+            self._calls += 1
             self._check_after(_ALWAYS)
+        elif mode == "error":
+            self._check_after(itertools.repeat(False, ONE_IN - 1))
         elif mode == "sample" and self._is_sampled:
             between = max(self._calls - 1, int(checking / (SHARE * max(took, 1e-7))))
             self._calls += between + 1
