@@ -18,7 +18,14 @@ filling <- evalq(filling <- function(p) {
 of_helper <- evalq(of_helper <- function(p) filling(p) + 1, users)
 expected <- c(2 * (1 + 4 + 12), 14)
 
+# R compiles functions that are called twice, as it does unless R_ENABLE_JIT says otherwise.
+local_jit <- function(envir = parent.frame()) {
+  old <- compiler::enableJIT(3)
+  withr::defer(compiler::enableJIT(old), envir)
+}
+
 test_each("new, warmed-up and byte-compiled functions and their helpers are differentiated", {
+  local_jit()
   for (f in list(filling, of_helper, compiler::cmpfun(filling))) {
     expect_equal(gradient(f, c(2, 2)), expected)
     for (i in 1:10) f(c(2, 2))
@@ -158,7 +165,7 @@ test_once("closure state and outer assignments keep their place", {
 
 test_once("R's byte compiler still compiles a function after it was differentiated", {
   skip_without()
-  skip_if(compiler::enableJIT(-1) < 3)
+  local_jit()
   f <- function(p) {
     total <- 0
     for (i in 1:3) total <- total + p^i
