@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from versions import ONE_GRAPH
 
 import gradops
@@ -23,7 +24,12 @@ WAYS = [
     ("tensorflow", "inner"),
     ("tensorflow", "variable"),
 ]
-"""``compiled``: the derivative is compiled; ``inner``: the function is compiled first; ``variable``: the tape."""
+"""``compiled`` is the derivative compiled, ``inner`` the derivative of the compiled function, ``variable`` the tape."""
+MOST_WAYS = [
+    pytest.param(way, marks=pytest.mark.long) if way[1] == "inner" or way == ("torch", "compiled") else way
+    for way in WAYS
+]
+"""``WAYS`` with ways that compile for each function marked long; two or three tests of each file run all ways."""
 
 
 def derivatives(way: tuple[str, str], f, x, orders: int) -> list[np.ndarray]:

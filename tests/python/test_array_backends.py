@@ -34,7 +34,7 @@ def said(backend):
         assert named and (named[1] in fifth.LACKING[backend] or named[1].startswith("scipy.")), error
 
 
-@pytest.mark.short_cases(240)
+@pytest.mark.short_cases(120)
 @pytest.mark.parametrize("case", EACH, ids=by_id)
 def test_forward(case, backend):
     reference = case.reference or (lambda **k: getattr(np, case.op)(*k.values()))
@@ -55,7 +55,7 @@ def test_forward(case, backend):
         check()
 
 
-@pytest.mark.short_cases(145)
+@pytest.mark.short_cases(72)
 @pytest.mark.parametrize("case", [c for c in EACH if c.gradients], ids=by_id)
 def test_gradient(case, backend):
     @once
