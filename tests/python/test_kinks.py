@@ -125,8 +125,8 @@ def hessian(f, x, how: str):
     return functional.hessian(f, x, outer_jacobian_strategy=how)
 
 
-@pytest.mark.short_cases(4, "jax")
-@pytest.mark.short_cases(4, "tensorflow")
+@pytest.mark.short_cases(2, "jax")
+@pytest.mark.short_cases(2, "tensorflow")
 @pytest.mark.parametrize("how", ["reverse-mode", "forward-mode", "compiled"])
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", LENGTHS)
@@ -142,6 +142,8 @@ def test_first_derivatives_are_0_and_second_ones_correct_or_nan(name, backend, h
     is_undefined(squares) if want is None else is_right(squares, want, backend)
 
 
+@pytest.mark.short_cases(2, "jax")
+@pytest.mark.short_cases(2, "tensorflow")
 @pytest.mark.parametrize("squared", SQUARED)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_smooth_functions_of_a_norm(backend, squared):
@@ -233,6 +235,8 @@ def test_gradient_of_a_square_itself():
     np.testing.assert_allclose(x.grad.data, 2 * x.data + x.data, rtol=1e-15)
 
 
+@pytest.mark.short_cases(1, "jax")
+@pytest.mark.short_cases(1, "tensorflow")
 @pytest.mark.parametrize("how", ["reverse-mode", "forward-mode"])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_direction_that_does_not_move_a_point_has_derivatives(backend, how):
@@ -269,6 +273,7 @@ def test_circular_variance_of_equal_angles(backend):
     np.testing.assert_allclose(numpy(functional.hessian(stats.circvar, on(backend, ZEROS))), SPREAD / 3, atol=1e-12)
 
 
+@pytest.mark.short_cases(1, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("kernel", ["linear", "thin_plate_spline", "cubic", "gaussian"])
 def test_radial_functions_at_their_nodes(backend, kernel):
@@ -279,7 +284,7 @@ def test_radial_functions_at_their_nodes(backend, kernel):
     assert np.isnan(second).all() if kernel in ("linear", "thin_plate_spline") else np.isfinite(second).all()
 
 
-@pytest.mark.parametrize("compiled", [None, False, True])
+@pytest.mark.parametrize("compiled", [None, pytest.param(False, marks=pytest.mark.long), True])
 def test_tensorflow_tapes_around_graphs(compiled):
     tf = pytest.importorskip("tensorflow")
     f = lambda x: ops.norm(x, axis=-1) ** 2  # noqa: E731
@@ -295,6 +300,7 @@ def test_tensorflow_tapes_around_graphs(compiled):
     assert np.isnan(numpy(outer.gradient(g, x))).all() and np.isnan(numpy(forward.jvp(g))).all()
 
 
+@pytest.mark.short_cases(2, "jax")
 @pytest.mark.parametrize("inner", ["jacfwd", "jacrev"])
 @pytest.mark.parametrize("outer", ["jacfwd", "jacrev"])
 @pytest.mark.parametrize("backend", [name for name in BACKENDS if name in ("torch", "jax")])

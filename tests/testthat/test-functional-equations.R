@@ -23,6 +23,7 @@ test_each("ode() matches values and derivatives of the closed form for every met
     found <- solved(rates)
     expect_equal(dimnames(found), list(NULL, c("time", "A", "B", "total", "")), info = method)
     expect_equal(unname(found), want, tolerance = 1e-3, info = method)
+    if (!is_long() && method %in% c("bdf", "radau", "ode23")) next
     expect_equal(
       gradient(function(p) solved(p)[3, "B"], rates), numeric_gradient(function(p) decayed(p, 2)[2], rates),
       tolerance = 1e-3, ignore_attr = TRUE, info = method
