@@ -9,7 +9,7 @@ rtmb_densities <- function() {
   )
 }
 
-# Of what is observed, the scope of the marks decides (likelihood-marks.R).
+# Of what is observed, the scope of the marks decides (likelihood-observations.R).
 rtmb_observed <- function() {
   densities <- rtmb_densities()
   Map(function(density, name) {

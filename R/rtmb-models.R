@@ -1,0 +1,260 @@
+# RTMB's `MakeADFun()`: an object of a likelihood with TMB's `fn`, `gr`, `he` and `env`.
+
+# The frame is the `env` of the object, as TMB's is: packages read and set what has TMB's names in it.
+make_ad_fun <- function( # nolint: cyclocomp_linter. Its frame has what it makes.
+  func, parameters, random = NULL, profile = NULL, integrate = NULL, intern = FALSE, map = list(), ADreport = FALSE,
+  silent = FALSE, ...
+) {
+  refuse_unknown("MakeADFun", list(...), parent.frame())
+  if (is.list(func)) func <- attr(func, "func") # `obj$env$data`, for which TMB's copies of an object have it
+  func <- match.fun(func)
+  if (is.numeric(parameters)) {
+    parameters <- stats::setNames(list(parameters), one_argument(func))
+    func <- list_form(func)
+  }
+  if (!is.null(random)) random <- grep_names(random, names(parameters))
+  if (!is.null(profile)) profile <- grep_names(profile, names(parameters))
+  random <- setdiff(random, profile)
+  if (flag(ADreport)) random <- profile <- integrate <- NULL # the reports are of all parameters
+  integrate <- integral_of(integrate, random, parent.frame())
+  parameters <- with_shared_starts(parameters, map)
+  model <- likelihood_of(
+    func, parameters, random, map, profile = profile, integrate = integrate, fixed = TRUE, single = TRUE,
+    call = parent.frame()
+  )
+  layout <- model$layout
+  model$par <- stats::setNames(model$par, model$tops)
+  env <- environment()
+  env$data <- structure(list(), func = func)
+  env$DLL <- "gradops"
+  env$ADFun <- list(ptr = methods::new("externalptr"), DLL = "gradops") # tmbstan then calls `fn` and `gr`
+  is_active <- are_active(layout)
+  is_random <- layout$random[is_active]
+  profile <- if (!is.null(profile)) as.integer(layout$tops[is_active][is_random] %in% profile)
+  random <- if (any(is_random)) which(is_random)
+  par <- stats::setNames(layout$values, layout$tops)[is_active]
+  lrandom <- function() is_random
+  lfixed <- function() !is_random
+  # Everything where the model is not: random effects at their mode.
+  full <- function(x) {
+    if (length(x) == length(par)) {
+      return(x)
+    }
+    stats::setNames(as.double(unlist(model$parameters(x)))[is_active], names(par))
+  }
+  estimated <- function(x) if (length(x) == length(par)) x[!is_random] else x
+  values_of <- function(x = last.par) expanded(full(x), layout)
+  value.best <- Inf
+  # Vectors of all parameters, whose random effects are looked for when they are read.
+  for (name in c("last.par", "last.par1", "last.par2", "last.par.best")) {
+    makeActiveBinding(name, whole_vector(par, full), env)
+  }
+  random.start <- expression(last.par.best[random])
+  inner.control <- list(maxit = 1000)
+  tracepar <- tracemgc <- FALSE
+  validpar <- function(x) TRUE
+  beSilent <- function() {
+    tracemgc <<- FALSE
+    silent <<- TRUE
+    invisible(NULL)
+  }
+  parList <- function(x = last.par[lfixed()], par = last.par) {
+    par[lfixed()] <- x
+    model$form(expanded(par, layout))
+  }
+  # The negative log-likelihood of random effects, too.
+  delayedAssign("joint", if (any(is_random)) {
+    likelihood_of(func, parameters, NULL, map, fixed = TRUE, single = TRUE)
+  } else {
+    model
+  })
+  f <- function(theta = par, order = 0, type = "ADdouble", ...) {
+    last.par <<- theta
+    if (!type %in% c("ADdouble", "double")) unsupported("type", "must be \"ADdouble\" or \"double\" here.")
+    if (!order %in% 0:2) unsupported("order", "must be 0, 1 or 2.")
+    switch(order + 1, joint$fn(theta), matrix(joint$gr(theta), 1L), unname(joint$he(theta)))
+  }
+  spHess <- function(par = last.par, random = FALSE, ...) {
+    found <- methods::as(Matrix::Matrix(unname(joint$he(par)), sparse = TRUE), "CsparseMatrix")
+    Matrix::forceSymmetric(if (random) found[is_random, is_random, drop = FALSE] else found, "L")
+  }
+  fn <- function(x = last.par[lfixed()], ...) {
+    if (tracepar) {
+      cat("par:\n")
+      print(x)
+    }
+    if (!validpar(x)) {
+      return(NaN)
+    }
+    last.par <<- x
+    value <- model$fn(x)
+    if (is.finite(value) && value < value.best) {
+      value.best <<- value
+      last.par.best <<- x
+    }
+    value
+  }
+  gr <- function(x = last.par[lfixed()], ...) {
+    last.par <<- last.par1 <<- x
+    slope <- matrix(model$gr(x), 1L)
+    if (tracemgc) cat("outer mgc: ", max(abs(slope)), "\n")
+    slope
+  }
+  he <- function(x = last.par[lfixed()], ...) {
+    last.par <<- last.par2 <<- x
+    unname(model$he(x))
+  }
+  if (flag(ADreport)) {
+    fn <- function(x = last.par, ...) {
+      last.par <<- x
+      adreports_of(model, values_of(x))$values
+    }
+    gr <- function(x = last.par, ...) {
+      last.par <<- x
+      by_all <- adreports_of(model, values_of(x))$jacobian
+      free <- layout$labels >= 0 # an element that a map makes one with others has the sum of their slopes
+      unname(t(rowsum(t(by_all[, free, drop = FALSE]), match(layout$labels[free], layout$labels[is_active]))))
+    }
+    he <- function(...) unsupported("ADreport", "is TRUE: reports have `fn()` and `gr()`, no Hessian.")
+  }
+  report <- function(par = last.par, ...) reports_of(function() model$evaluate(model$form(values_of(par))))
+  simulate <- function(par = last.par, complete = FALSE, ...) {
+    all <- if (complete) lapply(data, identity) else list()
+    for (part in model$draw(estimated(par))) all[names(part)] <- part
+    all
+  }
+  list(
+    par = model$par, fn = fn, gr = gr, he = he, hessian = FALSE, method = "BFGS", retape = function(...) NULL,
+    env = env, report = report, simulate = simulate
+  )
+}
+
+# TMB's settings that change nothing here, of each function.
+without_effect <- list(
+  MakeADFun = c(
+    "data", "type", "random.start", "hessian", "method", "inner.method", "inner.control", "MCcontrol", "atomic",
+    "LaplaceNonZeroGradient", "DLL", "checkParameterOrder"
+  ),
+  sdreport = c("bias.correct.control", "skip.delta.method")
+)
+
+# A misspelt argument, or one that would change the result, is an error; `ridge.correct = FALSE` is not.
+refuse_unknown <- function(of, given, call) {
+  unknown <- setdiff(rlang::names2(given)[!vapply(given, isFALSE, NA)], without_effect[[of]])
+  if (length(unknown) > 0L) {
+    refuse_parameters(unknown[1L], sprintf("is no argument of `%s()`; `?attach_rtmb` has those that are", of), call)
+  }
+}
+
+# The name of the argument of a function of a vector of parameters.
+one_argument <- function(func) {
+  found <- names(formals(args(func)))
+  if (length(found) != 1L) {
+    refuse_parameters(
+      "func", "must have one argument where `parameters` is a vector; give a named list otherwise", parent.frame(2L)
+    )
+  }
+  found
+}
+
+# Returns a function of a list that calls `func` with its only element. Adaptation finds names through its environment.
+list_form <- function(func) {
+  rlang::new_function(
+    formals(function(p) NULL), quote(.func(p[[1L]])),
+    list2env(list(.func = func), parent = environment(func) %||% globalenv())
+  )
+}
+
+# A binding to a vector of all parameters. One of the estimated ones alone is made whole when it is read.
+whole_vector <- function(value, full) {
+  force(value)
+  force(full)
+  function(new) value <<- if (missing(new)) full(value) else new
+}
+
+# The elements that are parameters of their own: neither fixed by a map nor equal to an earlier one.
+are_active <- function(layout) !duplicated(layout$labels) & layout$labels >= 0
+
+# All elements of `parameters`, by those that are parameters of their own.
+expanded <- function(par, layout) {
+  free <- layout$labels >= 0
+  as.double(replace(layout$values, free, par[match(layout$labels[free], layout$labels[are_active(layout)])]))
+}
+
+# TMB starts elements that a map makes one parameter at the mean of their values.
+with_shared_starts <- function(parameters, map) {
+  for (name in intersect(names(map), names(parameters))) {
+    level <- as.integer(factor(map[[name]]))
+    start <- parameters[[name]]
+    if (length(level) != length(start)) next # an error of likelihood_of(), or NA for all
+    if (is.unsorted(unique(level[!is.na(level)]))) {
+      rlang::warn(sprintf(
+        "`map`: `obj$par` has the elements of `%s` in the order in which the map has them; TMB's order is by level.",
+        name
+      ), call = NULL)
+    }
+    for (i in unique(level[!is.na(level)])) start[which(level == i)] <- mean(start[which(level == i)])
+    parameters[[name]] <- start
+  }
+  parameters
+}
+
+# TMB's settings of integrals over random effects: the whole line, between numbers, by the approximation.
+gauss_kronrod <- function(...) structure(list(TRUE), class = "GK")
+
+laplace_method <- function(...) structure(list(FALSE), class = "LA")
+
+sequential_reduction <- function(x, discrete = FALSE) {
+  if (discrete) {
+    refuse_parameters(
+      "discrete", "is not known here: add up the probabilities of the states in the objective", parent.frame()
+    )
+  }
+  if (!is.numeric(x) || length(x) < 2L || is.unsorted(x, strictly = TRUE)) {
+    refuse_parameters("x", "must be numbers that grow", parent.frame())
+  }
+  structure(list(as.double(range(x))), class = "SR")
+}
+
+integral_of <- function(integrate, random, call) {
+  flat <- list()
+  for (i in seq_along(integrate)) {
+    one <- integrate[i]
+    flat <- c(flat, if (nzchar(rlang::names2(one))) as.list(one) else one[[1L]])
+  }
+  for (name in rlang::names2(flat)) {
+    if (!nzchar(name) || !inherits(flat[[name]], c("GK", "SR", "LA"))) {
+      refuse_parameters("integrate", sprintf("`%s` needs `GK()`, `SR(x)` or `LA()`", name), call)
+    }
+  }
+  flat <- Filter(function(one) !inherits(one, "LA"), flat)
+  if (length(flat) == 0L) {
+    return(FALSE)
+  }
+  named_among(names(flat), random, "integrate", call)
+  others <- setdiff(random, names(flat))
+  if (length(others) > 0L) {
+    refuse_parameters(
+      "integrate", sprintf("`%s` is random, too: quadrature is over all random effects, or none", others[1L]), call
+    )
+  }
+  domains <- unique(lapply(flat, `[[`, 1L))
+  if (length(domains) > 1L) refuse_parameters("integrate", "must have one method for all random effects", call)
+  domains[[1L]]
+}
+
+# `random` may be a pattern, as TMB's.
+grep_names <- function(random, names) {
+  unknown <- setdiff(random, names)
+  if (length(unknown) == 0L) {
+    return(random)
+  }
+  found <- grep(paste(random, collapse = "|"), names, value = TRUE)
+  if (length(found) == 0L) random else found
+}
+
+# The places among the estimated parameters, or the random effects, of each parameter; NA of the others.
+estimated_places <- function(layout, random = FALSE) {
+  free <- are_active(layout)
+  match(layout$labels, (seq_along(layout$labels) - 1)[free & layout$random == random])
+}

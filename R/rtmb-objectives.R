@@ -1,0 +1,59 @@
+# RTMB's functions that are called inside an objective: reports, observations, `%~%`, `AD()`.
+
+get_all <- function(..., warn = TRUE) {
+  frame <- parent.frame()
+  for (part in list(...)) {
+    for (name in names(part)) {
+      if (warn && exists(name, envir = frame, inherits = FALSE)) {
+        rlang::warn(sprintf("`getAll()`: `%s` is there already, and is now another.", name), call = NULL)
+      }
+      assign(name, part[[name]], envir = frame)
+    }
+  }
+  invisible()
+}
+
+report_rtmb <- function(x) noted(x, substitute(x), "report")
+
+ad_report_rtmb <- function(x) noted(x, substitute(x), "adreport")
+
+noted <- function(x, code, kind) {
+  if (!is.null(state$marks$reports)) record(stats::setNames(list(x), deparse1(as_written(code))), kind)
+  invisible(x)
+}
+
+obs_rtmb <- function(x) observed(x, last_name(substitute(x)))
+
+# The sum is kept in the frame of the objective, which returns it in the end.
+failed_function <- "<failed>"
+
+tilde_rtmb <- function(x, distr) {
+  frame <- parent.frame()
+  if (!exists(".nll", envir = frame, inherits = FALSE)) {
+    assign(".nll", 0, envir = frame)
+    # `return()` at the end of a function that failed would hide the error, and give a part of the sum.
+    at_end <- bquote(if (!identical(returnValue(.(failed_function)), .(failed_function))) return(.nll))
+    do.call(base::on.exit, list(at_end, TRUE), envir = frame)
+  }
+  code <- as.list(substitute(distr))
+  density <- as.call(c(code[1L], substitute(x), code[-1L], log = TRUE))
+  assign(".nll", get(".nll", envir = frame) - sum(eval(density, frame)), envir = frame)
+  invisible()
+}
+
+ad_overload <- function(x = c("[<-", "c", "diag<-", "if")) {
+  x <- chosen(x)
+  if (x == "[<-") fill_part else get0(x, overloads(), inherits = FALSE) %||% get(x, baseenv())
+}
+
+# `AD(x)`: of a matrix of Matrix one whose slot `x` has all its values.
+ad_value <- function(x, force = FALSE) {
+  if (isS4(x) && (methods::is(x, "sparseMatrix") || methods::is(x, "diagonalMatrix"))) {
+    methods::as(methods::as(x, "generalMatrix"), "CsparseMatrix")
+  } else {
+    x
+  }
+}
+
+# TRUE while a function is differentiated or compiled.
+ad_context <- function() inside() > 0
