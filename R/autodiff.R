@@ -2,17 +2,17 @@
 #'
 #' A variable is a tensor whose operations are recorded, so that [backward()] can compute gradients. On PyTorch it is a
 #' torch tensor, which PyTorch itself records.
-#' @param data A tensor, or R numbers, which go to the default backend; or a string, or several.
+#' @param data A tensor; R numbers, which go to the default backend; or one or several strings.
 #' @param requires_grad If `TRUE`, `backward()` accumulates a gradient in `x$grad`.
-#' @param role The purpose of a text; goes into feedback on it.
+#' @param role The purpose of a text; it is part of the feedback on that text.
 #' @returns A variable.
 #' @section Fields:
-#' - `x$grad`: the gradient that [backward()] has added up, or `NULL`; `x$grad <- NULL` forgets it. `x$data`,
-#'   `x$requires_grad`, `x$is_leaf`.
-#' - `x$register_hook(function(g) ...)` calls the function when `x`'s gradient is known; a tensor that it returns
-#'   replaces the gradient, anything else does not. The hook's `$remove()` ends that.
-#'   `x$register_post_accumulate_grad_hook(function(x) ...)` calls it after `x$grad` was added to.
-#' - `x$retain_grad()` keeps the gradient of the result of an operation in its `grad` too.
+#' - `x$grad`: the gradient that [backward()] has added up, or `NULL`; `x$grad <- NULL` clears it. Also `x$data`,
+#'   `x$requires_grad` and `x$is_leaf`.
+#' - `x$register_hook(function(g) ...)` calls the function when `x`'s gradient is known. If it returns a tensor, the
+#'   tensor replaces the gradient. The hook's `$remove()` removes it. `x$register_post_accumulate_grad_hook(function(x)
+#'   ...)` calls the function after the gradient was added to `x$grad`.
+#' - `x$retain_grad()`: the result of an operation keeps its gradient in `grad`, as leaves do.
 #' - `x$detach()`: the same values without the graph.
 #' @section Errors:
 #' - `gradops_error_type`: data that is not numeric, or whole numbers or booleans with `requires_grad = TRUE`.
@@ -23,7 +23,7 @@
 #' backward(sum(x^2))
 #' x$grad
 #'
-#' # gradient descent: new values are no part of the graph
+#'   # gradient descent: the new values are not part of the graph
 #' w <- parameter(0)
 #' for (i in 1:50) {
 #'   backward((w - 3)^2)
@@ -44,8 +44,8 @@ parameter <- function(data = "", requires_grad = TRUE, role = NULL) {
 
 #' @rdname variable
 #' @param x A variable.
-#' @param value A tensor, R numbers, or a string: what an optimiser writes, which is not recorded. The variable keeps
-#'   its role, its gradient and its place in graphs.
+#' @param value A tensor, R numbers, or a string: the new value, for example from an optimiser. The assignment is not
+#'   recorded. The variable keeps its role, its gradient and its position in graphs.
 #' @export
 `value<-` <- function(x, value) {
   call_core("interop.r.set_value", x, operand(value))
@@ -57,13 +57,13 @@ parameter <- function(data = "", requires_grad = TRUE, role = NULL) {
 #' `backward()` adds the gradients of `variables` to the `grad` of every variable that they were computed from.
 #' `autodiff_grad()` returns the gradients of `outputs` with respect to `inputs` instead.
 #' @param variables,outputs A variable, or a list of them.
-#' @param inputs The variables whose gradients are wanted, one or a list; for `backward()`, `NULL` is all.
+#' @param inputs The variables whose gradients are wanted, one or a list; for `backward()`, `NULL` means all.
 #' @param grad_variables,grad_outputs Upstream gradients, of the shapes of the variables; required for a variable that
-#'   is not a scalar. For a text they are feedback: one remark or several.
-#' @param retain_graph If `TRUE`, the graph is kept for another pass; `NULL` is `create_graph`.
+#'   is not a scalar. For a text they are feedback: one or several remarks.
+#' @param retain_graph If `TRUE`, the graph is kept for another pass; `NULL` means the value of `create_graph`.
 #' @param create_graph If `TRUE`, the gradients are recorded too, for higher derivatives.
-#' @param allow_unused If `TRUE`, the outputs need not depend on every input; the gradient of one they do not depend on
-#'   is `NULL`.
+#' @param allow_unused If `TRUE`, an input that the outputs do not depend on has the gradient `NULL`; otherwise it is an
+#'   error.
 #' @param materialize_grads If `TRUE`, such gradients are zeros instead.
 #' @returns `backward()`: `NULL`, invisibly. `autodiff_grad()`: a list of gradients, one for each input.
 #' @section Errors:
@@ -102,11 +102,12 @@ autodiff_grad <- function(outputs, inputs, grad_outputs = NULL, retain_graph = N
   ))
 }
 
-#' Record operations, or do not
+#' Turn recording on or off
 #'
-#' In the code of `with_no_grad()`, and after `local_no_grad()` until the calling function ends, nothing is recorded;
-#' `with_enable_grad()` and `local_enable_grad()` record again inside it, but not inside `with_inference_mode()` and
-#' after `local_inference_mode()`, which are otherwise the same. PyTorch obeys too.
+#' In the code of `with_no_grad()`, and after `local_no_grad()` until the calling function ends, nothing is recorded.
+#' `with_enable_grad()` and `local_enable_grad()` record again inside. `with_inference_mode()` and
+#' `local_inference_mode()` are like `with_no_grad()`, but recording cannot be turned on again inside. PyTorch obeys
+#' these scopes too.
 #' @param code Code to run.
 #' @param .local_envir The frame at whose end the scope ends.
 #' @returns The value of `code`; of the `local_` functions `NULL`, invisibly.
@@ -169,19 +170,19 @@ local_scope <- function(.name, ..., .local_envir) {
 
 #' An operation with its own forward and backward
 #'
-#' After `torch::autograd_function()`, on variables of every backend and on torch tensors. `forward` runs without
+#' Works like `torch::autograd_function()`, on variables of every backend and on torch tensors. `forward` runs without
 #' recording. `ctx` carries what `backward` needs: `ctx$save_for_backward(x, ...)` and `ctx$saved_tensors` (a list),
 #' `ctx$needs_input_grad`, `ctx$mark_dirty()`, `ctx$mark_non_differentiable()`, `ctx$set_materialize_grads()`, and any
 #' field of yours (`ctx$scale <- 2`).
 #' @param forward `function(ctx, ...)`, which returns a tensor or a list of them.
 #' @param backward `function(ctx, ...)`, which gets a gradient for each output and returns one for each input, as a list
 #'   if there are several; `NULL` for an input without gradient.
-#' @param evaluator If `TRUE`, the text that `forward` returns is an evaluation of its inputs, with which [backward()]
-#'   then starts by itself.
-#' @returns A function of `forward`'s arguments without `ctx`. Variables may also be inside of lists.
+#' @param evaluator If `TRUE`, the text that `forward` returns is an evaluation of its inputs, and [backward()] starts
+#'   with that text as the feedback.
+#' @returns A function of `forward`'s arguments without `ctx`. Variables may also be inside lists.
 #' @section Gradient:
-#' `backward`'s; differentiable again if `backward` is made of recorded operations.
-#' @seealso [op_custom_gradient()], which needs no context; [r_function()] for R code that tensors do not know;
+#' The value of `backward`; it can be differentiated again if `backward` consists of recorded operations.
+#' @seealso [op_custom_gradient()], which needs no context; [r_function()] for R code that does not take tensors;
 #'   [gradcheck()].
 #' @examplesIf gradops_available()
 #' # a rectifier that lets a little of the gradient through below 0
@@ -210,7 +211,7 @@ autodiff_function <- function(forward, backward, evaluator = FALSE) {
   function(...) several(call_python(apply(), list(...), "tensors", keep = here))
 }
 
-# `x$register_hook` and the like, which take R functions.
+# Methods such as `x$register_hook`, which take R functions.
 hook_methods <- c("register_hook", "register_post_accumulate_grad_hook")
 
 hook_method <- function(x, name) {
@@ -228,8 +229,8 @@ context_field <- function(x, name) {
 #' Find the call that made a wrong gradient
 #'
 #' In the code of `with_detect_anomaly()`, or after `local_detect_anomaly()` until the calling function ends, a gradient
-#' that fails or is NaN is an error that names the forward call it belongs to. Forward and backward pass must both run
-#' there. For debugging: recording is slower.
+#' that fails or is NaN raises an error that names the forward call it belongs to. Forward and backward pass must both
+#' run in the scope. For debugging: recording is slower.
 #' @inheritParams with_no_grad
 #' @param check_nan If `TRUE`, a NaN stops the backward pass.
 #' @returns The value of `code`; of `local_detect_anomaly()` `NULL`, invisibly.
@@ -250,8 +251,8 @@ local_detect_anomaly <- function(check_nan = TRUE, .local_envir = parent.frame()
   local_scope("autodiff.detect_anomaly", check_nan, .local_envir = .local_envir)
 }
 
-# The R call of the operation that Python is recording, and the calls it was made in, one on a line: the innermost call
-# of a function that is not the user's by one that is, or from the prompt.
+# The R call of the operation that Python is recording, and the calls around it, one per line. The first one is the
+# innermost call of a gradops or R function that the user's code, or the prompt, makes.
 described_calls <- function() {
   calls <- sys.calls()
   parents <- sys.parents()
@@ -269,7 +270,7 @@ described_calls <- function() {
   paste(lines, collapse = "\n")
 }
 
-# TRUE for a frame of the user's code: of no package, or of one that knows gradops from outside.
+# TRUE if a frame belongs to the user's code: to no package, or to a package outside `inner_packages`.
 is_users <- function(i) {
   f <- sys.function(i)
   home <- topenv(if (is.primitive(f) || identical(f, base::eval)) sys.frame(i) else environment(f))
@@ -290,7 +291,7 @@ described_call <- function(call, frame) {
 
 #' Measure operations
 #'
-#' Runs code and measures its operations, forward and backward; torch's own are among them if torch is loaded.
+#' Runs code and measures its operations, forward and backward; torch's own operations are included if torch is loaded.
 #' @param code Code to run.
 #' @param sort_by `"self_time"`, `"total_time"`, `"mean_time"`, `"calls"`, `"bytes"` or `"name"`.
 #' @param x A profile.

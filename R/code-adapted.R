@@ -1,17 +1,18 @@
-# R code as it stands: the copy of a function in which R's own functions know tensors.
+# Adapted code: the copy of a function in which R's own functions take tensors.
 #
-# Tensors have methods for all that base R dispatches on. The rest (`h[i] <- v` into an R vector, `for (v in p)`,
-# `if (p > 0)`, `match()`) has to be replaced in the code itself, and only while it is differentiated.
-# So not the user's function runs then, but a copy of it, `tensor_aware(f)`. What R calls by name is found in an
-# environment that stands in front of the function's own: code-overloads.R has what base R's functions are there, and
-# the functions that the code names are there adapted themselves, so that helpers are reached however deep. What is R's
-# syntax, and has no name that could be found elsewhere, is rewritten in the copy's body (code-syntax.R). R compiles the
-# copy as it compiles any function.
+# Tensors have methods for everything that base R dispatches on. The rest (`h[i] <- v` into an R vector, `for (v in p)`,
+# `if (p > 0)`, `match()`) has to be replaced in the code itself, and only while the code is differentiated. So gradops
+# runs a copy of the user's function, `tensor_aware(f)`. The copy's environment is an overlay, whose parent is the
+# function's own environment. Functions that R calls by name are found in the overlay first: it has overloads of base
+# R's functions (code-overloads.R), and adapted copies of the other functions that the code names, so that helpers are
+# adapted at any depth. R's syntax, which cannot be shadowed by a name, is rewritten in the copy's body (code-syntax.R).
+# R compiles the copy like any function.
 #
-# The function itself, its environment and the search path stay as they are; when the copy is left, in whatever way,
-# there is nothing to undo.
+# The function itself, its environment and the search path do not change, so nothing has to be undone when the copy
+# returns or fails.
 
-# `f` as it runs while it is differentiated or compiled; what is no function of the user's, as it is.
+# Return the adapted copy of `f`, which runs while `f` is differentiated or compiled; return `f` if it is not the
+# user's.
 tensor_aware <- function(f) {
   if (is.function(f) && is_adaptable(f)) copy_of(f) else f
 }
@@ -34,7 +35,7 @@ copy_of <- function(f) {
   found$copy
 }
 
-# A closure's own attributes (its class, if it is a method; its source) stay with the copy.
+# The copy keeps a closure's own attributes: its class, if it is a method; its source.
 with_code <- function(f, formals, body, env) {
   copy <- as.function(c(formals, list(body)), env)
   attributes(copy) <- attributes(f)
@@ -45,8 +46,8 @@ same_code <- function(f, g) {
   identical(body(f), body(g)) && identical(formals(f), formals(g)) && identical(attributes(f), attributes(g))
 }
 
-# The functions of these packages are R's own, or made for tensors, or no mathematics. What those of the first make
-# (`Vectorize(f)`) is the user's.
+# Functions of these packages are R's own, are made for tensors, or do no mathematics, so they are not adapted. A
+# function that one of `own_packages` returns (`Vectorize(f)`) is the user's.
 own_packages <- c(
   "base", "stats", "utils", "methods", "graphics", "grDevices", "grid", "tools", "parallel", "compiler"
 )
@@ -55,7 +56,7 @@ left_packages <- c(
   "lifecycle", "vctrs", "memoise", "cachem", "testthat", "knitr", "rmarkdown", "R6", "Matrix", "Rcpp", "TMB", "numDeriv"
 )
 
-# `name`: the one that it was found under, if that is known.
+# TRUE if gradops adapts `f`. `name` is the name under which `f` was found, if known.
 is_adaptable <- function(f, name = NULL) {
   home <- environment(f)
   if (is.null(home) || inherits(f, c("python.builtin.object", "genericFunction"))) {
@@ -67,8 +68,8 @@ is_adaptable <- function(f, name = NULL) {
     !is_in_front(home)
 }
 
-# TRUE if a function of a namespace has a name there; what `make.link()` makes has none. Under all names it is looked
-# for last, as that loads the whole namespace.
+# TRUE if `f` is a function of a package, not one that the package made: the result of `make.link()` has no name in
+# stats. The search through all names comes last, as it loads the whole namespace.
 is_named <- function(f, home, name) {
   getNamespaceName(home) != "stats" || !is.null(name) && is_function_of(name, f, home) || recently(
     named,
@@ -79,12 +80,12 @@ is_named <- function(f, home, name) {
 
 named <- new.env(parent = emptyenv())
 
-# TRUE if a namespace of R's, or gradops for it, has the function under a name.
+# TRUE if R's package has the function under this name, or if the function is gradops' namesake of it.
 is_function_of <- function(name, f, home) {
   identical(home[[name]], f) || is_namesake(name, f)
 }
 
-# TRUE if an environment is, or is below, one in front of another: what is made in an adapted function is adapted.
+# TRUE if an environment is an overlay or below one: functions that adapted code makes are adapted already.
 is_in_front <- function(env) {
   while (!identical(env, globalenv()) && !isNamespace(env) && !identical(env, emptyenv())) {
     if (exists(".gradops_copies", envir = env, inherits = FALSE)) {
@@ -95,11 +96,11 @@ is_in_front <- function(env) {
   FALSE
 }
 
-# Environments in front of others -------------------------------------------------------------------------------------
+# Overlays -------------------------------------------------------------------------------------------------------------
 
 overlays <- new.env(parent = emptyenv())
 
-# The environment in front of `home`. It lives as long as `home` does.
+# The overlay of `home`: the environment that shadows its names in adapted code. It lives as long as `home` does.
 overlay_of <- function(home) {
   reference <- recently(
     overlays,
@@ -114,7 +115,7 @@ overlay_of <- function(home) {
   rlang::wref_value(reference)
 }
 
-# One of the things made lately that `matches`, or a new one.
+# Return an entry of a small cache for which `matches` is TRUE, or make one; entries used lately are found first.
 recently <- function(table, matches, make, most = 100) {
   for (i in seq_along(table$made)) {
     if (matches(table$made[[i]])) {
@@ -128,7 +129,7 @@ recently <- function(table, matches, make, most = 100) {
   made
 }
 
-# Bindings that shadow names in the code: overloaded and adapted functions, and methods of the generics it calls.
+# Bind the names in the code that the overlay shadows: overloads, adapted functions, and methods of the called generics.
 bind_named <- function(front, home, names) {
   known <- names(front)
   generics <- character()
@@ -152,14 +153,14 @@ bind_named <- function(front, home, names) {
   }
 }
 
-# Where `UseMethod()` looks before it takes R's own method.
+# Put the adapted method into the overlay, where `UseMethod()` finds it before R's own method.
 put_method_in_front <- function(generic, class, front) {
   method <- base::paste0(generic, ".", class)
   make <- function() own_methods()[[method]] %||% copy_of(utils::getS3method(generic, class))
   delayedAssign(method, make(), assign.env = front)
 }
 
-# An active binding: what the name is at the time, adapted.
+# An active binding: the adapted form of the object that the name has at the time of reading.
 put_in_front <- function(name, front, home) {
   last <- NULL
   made <- NULL
@@ -177,7 +178,7 @@ put_in_front <- function(name, front, home) {
   if (!exists(name, envir = front, inherits = FALSE)) makeActiveBinding(name, current, front)
 }
 
-# The function that takes the place, in adapted code, of the one found under a name.
+# The replacement in adapted code for the function that was found under a name.
 translated <- function(found, name) {
   if (!is.function(found)) {
     return(found)
@@ -191,7 +192,8 @@ translated <- function(found, name) {
   overload_of(found, name) %||% tensor_aware(found)
 }
 
-# Those of base R that are only adapted are not yet: they may name themselves.
+# TRUE if `found` needs no further adaptation. The functions in `only_adapted` are not adapted yet: they may call
+# themselves.
 is_translated <- function(found, name) {
   if (is_users_generic(found) || is_memoised(found) || overload_name(found, name) %in% only_adapted) {
     return(TRUE)
@@ -200,7 +202,7 @@ is_translated <- function(found, name) {
   if (is.null(overload)) is_adaptable(found, name) else !identical(overload, found)
 }
 
-# A generic of S4, which has its methods in its environment, some of them the user's.
+# TRUE for an S4 generic with a method of the user's among its methods.
 is_users_generic <- function(f) {
   if (!inherits(f, "standardGeneric")) {
     return(FALSE)
@@ -255,13 +257,13 @@ overload_of <- function(found, name) {
   if (nzchar(name)) get0(name, overloads(), inherits = FALSE)
 }
 
-# The name of a function that may have an overload; "" of others.
+# The name under which a function may have an overload; "" if it cannot have one.
 overload_name <- function(found, name) {
   known <- c("base", "stats", "utils", "methods", "grDevices", "gradops", "Matrix", "rlang", "purrr", "mvtnorm")
   if (is.primitive(found) || package_of(found) %in% known) own_name(found, name) else ""
 }
 
-# The name of an R function in its own package, where it may be found under another one: `link <- plogis`.
+# The name of an R function in its own package; the code may have another one for it: `link <- plogis`.
 own_name <- function(found, name) {
   home <- environment(found)
   if (inherits(found, "genericFunction")) {
@@ -289,7 +291,7 @@ primitive_name <- function(f) {
 
 renamed <- new.env(parent = emptyenv())
 
-# The package whose own function `f` is.
+# The name of the package to which `f` itself belongs.
 package_of <- function(f) {
   home <- environment(f)
   if (isNamespace(home)) getNamespaceName(home) else if (inherits(f, "genericFunction")) attr(f, "package") else ""
@@ -299,7 +301,7 @@ is_generic <- function(f) {
   !is.primitive(f) && "UseMethod" %in% all.names(body(f))
 }
 
-# The user's methods of S3 generics and of groups of them, which R finds by name.
+# The user's methods of S3 generics and group generics, which R finds by name.
 methods_of <- function(generics, env) {
   found <- character()
   beginnings <- paste0(base::c(generics, "Ops", "Math", "Summary", "Complex"), ".")

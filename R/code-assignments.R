@@ -1,7 +1,7 @@
-# `h[i] <- v` and `h[[i]] <- v` in code that is adapted: R's own vectors and matrices take tensors, and tensors grow and
-# take names as R's vectors do.
+# `h[i] <- v` and `h[[i]] <- v` in adapted code: R's vectors and matrices can hold tensors, and tensors grow and take
+# names as R's vectors do.
 
-fill_part <- function(x, ..., value) { # nolint: cyclocomp_linter. The quick way stands before the others.
+fill_part <- function(x, ..., value) { # nolint: cyclocomp_linter. The fast path comes first.
   filled <- if (is.environment(value)) assign_number(x, value, ...)
   if (!is.null(filled)) {
     return(filled)
@@ -12,7 +12,7 @@ fill_part <- function(x, ..., value) { # nolint: cyclocomp_linter. The quick way
   if (is.environment(value)) value <- adopted(value)
   if (is_held(x, value)) {
     places <- lapply(places_of(...), place_number)
-    if (is.list(x)) { # each element is one of the list's
+    if (is.list(x)) { # each value becomes one element of the list
       return(base::`[<-`(x, ..., value = as.list(value)))
     }
     return(fill_places(x, places, value))
@@ -44,7 +44,7 @@ fill_element <- function(x, ..., value) {
   fill_places(x, lapply(single(places_of(...)), place_number), value)
 }
 
-# Positions are R's; of truth values it may stay open which are true.
+# The index as R's numbers; a logical index may stay a tensor whose values are unknown.
 place_number <- function(place) {
   if (is.environment(place) && is_any_tensor(place) && type_of(place) != "logical") {
     whole_numbers(place, "[<-")
@@ -53,12 +53,12 @@ place_number <- function(place) {
   }
 }
 
-# TRUE if a name is that of a field of the Python object.
+# TRUE if a name is a field of the Python object.
 is_field <- function(x, ...) {
   is_tensor(x) && is.null(names(x)) && ...length() == 1L && is.character(..1)
 }
 
-# TRUE if a tensor takes part in an assignment that base R cannot do; FALSE for objects with methods of their own.
+# TRUE if an assignment involves a tensor and base R cannot do it; FALSE for objects with methods of their own.
 is_held <- function(x, value) {
   if (is.object(x)) {
     is.environment(x) && is_tensor(x) || is.atomic(x) && inherits(x, "ts") && is_tensor(value)
@@ -67,7 +67,7 @@ is_held <- function(x, value) {
   }
 }
 
-# The indices, NULL for one that is left out.
+# The indices as a list, with NULL for an empty one.
 places_of <- function(...) {
   if (...length() == 1L) { # as most are
     return(list(if (!missing(..1)) ..1 %||% integer()))
@@ -123,7 +123,7 @@ fill_at_once <- function(x, places, value, call) {
   still_one_dimensional(if (is.null(room$names)) result else with_names(result, room$names), own)
 }
 
-# The case of most loops: one position of a tensor without names.
+# TRUE for the most common case in loops: one position in a tensor without names.
 is_step <- function(x, places) {
   length(places) == 1L && is_tensor(x) && is.null(names_tensor(x)) && is_position(places[[1]])
 }
@@ -134,7 +134,7 @@ among_names <- function(x, places, call) {
   list(x = x, dimnames = dimnames, places = places)
 }
 
-# Those of the R matrix that was filled.
+# The dimnames of the R matrix into which the tensor was assigned.
 dimnames_tensor <- function(x) {
   attr(x, "gradops_dimnames", exact = TRUE)
 }
@@ -147,7 +147,7 @@ place_operand <- function(place) {
   if (is.null(place)) NULL else as_python(place, "index")
 }
 
-# R's vector or array as doubles (NA too, and what a time series holds); NULL is no elements.
+# R's vector or array (also with NA, or a time series) as doubles; NULL becomes a vector without elements.
 place_for <- function(x) {
   if (is.null(x)) {
     return(numeric())
@@ -164,7 +164,7 @@ place_for <- function(x) {
   x
 }
 
-# `x` with room for the places of one index, and the names it has then.
+# `x` extended to the positions of one index, and its names afterwards.
 grown <- function(x, place, call) {
   size <- length(x)
   names <- if (length(dim(x)) < 2L) names(x)
@@ -190,21 +190,21 @@ named_place <- function(place, names, call) {
 
 # Elements that are computed and then left out ------------------------------------------------------------------------
 
-# After `C <- d^nu * besselK(d, nu); diag(C) <- 1` nothing reads the diagonal of what was computed, which is NaN where
-# `d` is 0, and so are its slopes. Its gradient is 0, and 0 * NaN is NaN in every library. So a tensor that was made
-# element by element while a function is differentiated knows how, if a slope of it may be infinite, and before elements
-# of it are replaced, or left out by `ifelse()` and `x[keep]`, it is made again, of the first kept number in their
-# places. TMB leaves out what nothing reads.
+# After `C <- d^nu * besselK(d, nu); diag(C) <- 1` nothing reads the old diagonal, which is NaN where `d` is 0; its
+# derivatives are NaN too. Its upstream gradient is 0, but 0 * NaN is NaN in every library. So an elementwise result
+# whose derivative may be infinite remembers the function and the arguments that made it. Before some of its elements
+# are replaced, or dropped by `ifelse()` and `x[keep]`, it is computed again with a harmless number, the first kept one,
+# in their positions. TMB needs no such step, as its tape drops values that nothing reads.
 
-# It costs a few microseconds for each tensor, where a function that is called leaves elements out: see leaves_out().
+# This costs a few microseconds for each tensor, and only in functions that leave elements out: see leaves_out().
 
-# So many functions of each other: each keeps its arguments.
+# The longest chain of remembered results: each one keeps its arguments alive.
 deepest <- 32L
 
-# Of finite numbers their slopes are finite. That of `exp()` may overflow.
+# Functions with finite derivatives at finite numbers. `exp()` is not among them, as it may overflow.
 are_smooth <- c("+", "-", "*", "sin", "cos", "tanh", "atan", "abs")
 
-# `result`, made by an elementwise `f` of `arguments`, or with the same elements in R's order; `smooth` as above.
+# Remember that `f` of `arguments` made `result` elementwise. `smooth` is TRUE for the functions above.
 made_by <- function(result, f, arguments, smooth = TRUE) {
   if (is.null(state$replaces) || !is.environment(result) || inside() == 0) {
     return(result)
@@ -224,13 +224,13 @@ made_by <- function(result, f, arguments, smooth = TRUE) {
   result
 }
 
-# `x` where some of its elements alone are chosen by logicals of its length.
+# `x`, of which logicals of its length select some elements; the others are computed again, as above.
 of_chosen <- function(x, kept) {
   if (length(x) == length(kept) && any(doubtful(x) & !kept)) without_replaced(x, function(cells) cells[!kept]) else x
 }
 
-# The same by a tensor of truths, whose values decide where it runs: the numbers of others stand in the place of one of
-# the chosen, or of 1 where none is.
+# The same for a tensor of booleans, whose values are known only at run time. The elements that are not selected are
+# computed again at the first selected element, or at 1 if none is selected.
 of_chosen_by <- function(x, kept) {
   size <- length(x)
   if (!is.environment(x) || is.null(attr(x, "gradops_made", TRUE)) || size != length(kept)) {
@@ -254,7 +254,7 @@ of_chosen_by <- function(x, kept) {
 
 are_truths <- function(places) length(places) == 1L && is_tensor(places[[1L]]) && type_of(places[[1L]]) == "logical"
 
-# `x` whose part at `places` alone is read: by logicals, several positions, or all but some.
+# `x`, of which only the part at `places` is read: by logicals, several positions, or negative positions.
 of_read <- function(x, places) {
   if (are_truths(places)) {
     return(of_chosen_by(x, places[[1L]]))
@@ -275,8 +275,9 @@ cells_at <- function(cells, places) {
   do.call(`[`, c(list(cells), lapply(places, function(place) if (is.null(place)) TRUE else place)))
 }
 
-# The places at which a slope of what `x` was made of may be infinite: it, or what it was made of, is no number there,
-# or 0. Elsewhere nothing need be made again, which a loop over many groups, as `x[group == k]`, would do for each.
+# The positions where a derivative in the chain that made `x` may be infinite: where `x` or a value it was made of is 0
+# or not finite. Only there is it computed again: a loop over groups, `x[group == k]`, would otherwise repeat the work
+# for each group.
 doubtful <- function(x, size = length(x)) {
   making <- if (is.environment(x)) attr(x, "gradops_made", TRUE)
   if (is.null(making)) {
@@ -301,19 +302,19 @@ doubtful_numbers <- function(x) {
   }
 }
 
-# `x` with elements that are computed of others' numbers where `of_cells` of an array of their numbers has them.
+# `x` computed again without the elements that are replaced; `of_cells` takes them from an array of their positions.
 without_replaced <- function(x, of_cells) {
   if (is.null(attr(x, "gradops_made", TRUE)) || inside() == 0) {
     return(x)
   }
   size <- length(x)
   cells <- base::array(seq_len(size), dim(x) %||% size)
-  replaced <- attempt(as.integer(of_cells(cells)), function(e) NULL) # which the assignment says in its words
+  replaced <- attempt(as.integer(of_cells(cells)), function(e) NULL) # the assignment itself raises R's error
   kept <- !(seq_len(size) %in% replaced)
   if (all(kept)) {
     return(x)
   }
-  # What stands at a doubtful one may be left out itself, later on.
+  # A doubtful element may be left out by a later step, so its number would not be harmless.
   first <- base::c(which(kept & !doubtful(x)), which(kept), 1L)[1L]
   in_place <- function(x) {
     if (is_any_tensor(x)) {
@@ -327,7 +328,7 @@ without_replaced <- function(x, of_cells) {
   made_again
 }
 
-# `x`, made of what `in_place()` gives for each vector of its size that it was made of.
+# `x` computed again from its leaves: each vector of its size is replaced by `in_place()` of it.
 made_again_of <- function(x, in_place) {
   size <- length(x)
   made <- list() # a value that is read twice is made once

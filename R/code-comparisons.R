@@ -1,11 +1,11 @@
-# R's own decisions about tensors: comparisons, and what a function takes out of a tensor as R's numbers.
+# R's own decisions about tensors: comparisons, and functions that take values out of a tensor as R's numbers.
 #
-# While a function is differentiated, tensors whose values are known compare as R's numbers do: to R's logicals, NA
-# where a NaN is met. So `if`, `any()`, `which()`, `x[x > 0]`, `sum(x > 0)` work as they stand. In code that is traced
-# by `jit` values are not known, and outside of differentiation tensors stay on their device: there a comparison is a
-# tensor of booleans, as that of `op_greater()` is everywhere.
+# While a function is differentiated, tensors with known values compare as R's numbers do: the result is R's logicals,
+# NA for NaN. So `if`, `any()`, `which()`, `x[x > 0]` and `sum(x > 0)` work unchanged. In code that `jit` traces the
+# values are not known, and outside of differentiation tensors stay on their device: there a comparison returns a tensor
+# of booleans, as `op_greater()` does.
 
-# A tensor's values as of `like_tensor()`; NULL where they are not known.
+# A tensor's values in the form of `like_tensor()`; NULL if they are not known.
 plain <- function(x) {
   if (!is.environment(x) || !is_any_tensor(x)) {
     return(x)
@@ -14,8 +14,8 @@ plain <- function(x) {
   if (is.null(value)) NULL else like_tensor(value, x)
 }
 
-# A tensor's values as R has them: with all of its names, a vector where it has one dimension and is not marked
-# (methods-names.R).
+# `value` in the form in which R has the tensor `x`: with its names, and as a vector if `x` has one dimension and is not
+# marked as an array (methods-names.R).
 like_tensor <- function(value, x) {
   if (length(dim(value)) == 1L && !is_one_dimensional(x)) dim(value) <- NULL
   if (length(dim(value)) < 2L) {
@@ -26,18 +26,19 @@ like_tensor <- function(value, x) {
   value
 }
 
-# The values of what decides in code that `jit` traces, for which alone the program is then; NULL where it must not be.
+# The values that a decision depends on in code that `jit` traces; the program then holds for these values only. NULL if
+# the values must not be read.
 looked_at <- function(x, form) {
   found <- py_to_r(call_core("interop.r.decided", x, form))
   if (is.null(found)) {
     return(NULL)
   }
   value <- found[[1]]
-  if (any(found[[2]])) is.na(value) <- found[[2]] # which makes an NA of no numbers and FALSE
+  if (any(found[[2]])) is.na(value) <- found[[2]] # `is.na<-` with FALSE would extend an empty vector
   like_tensor(value, x)
 }
 
-# The values of what decides, or the error that names the call that needs them.
+# The values that a decision depends on, or an error that names the call that needs them.
 needed <- function(x, what) {
   if (!is.object(x) || !is_any_tensor(x)) {
     return(x)
@@ -45,9 +46,9 @@ needed <- function(x, what) {
   plain(x) %||% needs_values(sprintf("`%s()`", what), instead(instead_of$values), NULL)
 }
 
-# The values of a tensor, for an answer that depends on a part of what they say: on their order, on how they compare
-# with others, on the whole numbers to which R cuts them, on which are true. A program that `jit` traces then holds for
-# arguments that agree in that part.
+# The values of a tensor, for an answer that depends on only part of their information: their order, a comparison, the
+# integers to which R truncates them, which are true. A program that `jit` traces then holds for all arguments that
+# agree in that part.
 decided_by <- function(x, form, what) {
   if (is.environment(x) && is_any_tensor(x)) plain(x) %||% looked_at(x, form) %||% not_seen(what) else x
 }
@@ -70,7 +71,7 @@ whole_numbers <- function(x, what) decided_by(x, "whole", what)
 
 truth <- function(x, what) decided_by(x, "if", what)
 
-# The result of R's operator on the values; NULL where the tensors' own is to be used.
+# The result of R's operator on the values; NULL if the tensors' own operator is to be used.
 compared <- function(operator, e1, e2) {
   if (inside() == 0) {
     return(NULL)
@@ -84,7 +85,7 @@ compared <- function(operator, e1, e2) {
   if (missing(e2)) f(first) else f(first, second)
 }
 
-# The same as `compared()` for a question of one argument.
+# Like `compared()`, for a function of one argument.
 asked <- function(f, x) {
   if (inside() > 0) {
     values <- plain(x)
@@ -92,7 +93,8 @@ asked <- function(f, x) {
   }
 }
 
-# TRUE if a function that takes numbers out of a tensor must keep it, as its gradient or its trace would be lost.
+# TRUE if a function that takes numbers out of a tensor must keep the tensor, because its gradient or trace would be
+# lost.
 keeps <- function(x) {
   inside() > 0 && py_to_r(call_core("interop.r.keeps", x))
 }

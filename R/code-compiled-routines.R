@@ -1,5 +1,5 @@
-# Compiled code in functions that are adapted (code-adapted.R): it takes R's numbers alone, and says so. What families
-# of stats (`binomial()`) call of it is written here.
+# Compiled code that adapted functions (code-adapted.R) call: it takes R's numbers only, so a tensor raises an error.
+# The routines that the families of stats (`binomial()`) call are written here in R.
 
 compiled_overload <- function(original) {
   force(original)
@@ -26,10 +26,10 @@ compiled_overload <- function(original) {
 }
 
 call_overload <- compiled_overload(base::.Call)
-c_overload <- compiled_overload(base::.C) # which, of a tensor, would take its address for numbers
+c_overload <- compiled_overload(base::.C) # .C would read a tensor's address as numbers
 fortran_overload <- compiled_overload(base::.Fortran)
 
-# y * log(y / mu), 0 where y is; also in its derivatives.
+# y * log(y / mu), and 0 where y is 0; the derivatives are right there too.
 times_log_ratio <- function(y, mu) {
   counts <- holds(y > 0)
   ifelse(counts, y * log(ifelse(counts, y, 1) / mu), 0)
@@ -56,7 +56,7 @@ compiled_of_stats <- list(
   }
 )
 
-# Holt's and Winters' filter, step by step.
+# The Holt-Winters filter, step by step.
 smoothed_exponentially <- function(x, n, alpha, beta, gamma, start, additive, period, has_trend, has_season, a, b, s,
                                    ...) {
   sum_of_squares <- 0
@@ -79,14 +79,14 @@ smoothed_exponentially <- function(x, n, alpha, beta, gamma, start, additive, pe
   base::c(list(SSE = sum_of_squares), lapply(list(level = levels, trend = trends, seasonal = seasons), joined))
 }
 
-# The equations of Yule and Walker, of each order: rows of coefficients, by column, and variances.
+# Solve the Yule-Walker equations of each order; return rows of coefficients, by column, and variances.
 levinson <- function(n, r, g, ...) {
   rows <- lapply(seq_len(n), function(k) c(solve(toeplitz(r[seq_len(k)]), g[1L + seq_len(k)]), numeric(n - k)))
   last <- joined(lapply(seq_len(n), function(k) rows[[k]][k]))
   list(coefs = flat(do.call(rbind, rows)), vars = r[1L] * cumprod(1 - last^2))
 }
 
-# `poisson()` takes the logarithm of 0 and leaves it out, which in reverse is 0 * Inf.
+# `poisson()` computes log(0) and drops it, which gives 0 * Inf in the backward pass.
 poisson_deviance <- function(y, mu, wt) {
   2 * wt * (times_log_ratio(y, mu) - (y - mu))
 }
@@ -95,7 +95,7 @@ is_poisson_deviance <- function(f) {
   identical(names(formals(f)), c("y", "mu", "wt")) && identical(body(f), body(stats::poisson()$dev.resids))
 }
 
-# A comparison that, as in tensors of booleans, is false of what is missing.
+# A comparison that is FALSE for missing values, as a tensor of booleans is.
 holds <- function(test) {
   if (is_tensor(test)) test else test & !is.na(test)
 }

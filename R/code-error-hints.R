@@ -1,6 +1,5 @@
-# Base R's messages where it meets a tensor and does not dispatch help nobody. By each message: the code to write
-# instead.
-# A message that R has for other mistakes too gets its hint with an "if".
+# Base R's messages about tensors it does not dispatch on help nobody. For each message this file has the code to write
+# instead. A message that R also has for other mistakes gets a hint with an "if".
 
 growing <- paste(
   "Your functions and those of packages may assign tensors so while they are differentiated; R did not find this one",
@@ -12,7 +11,7 @@ numbers_alone <- paste(
   "`as.numeric(op_stop_gradient(x))` takes the values, without a gradient."
 )
 
-# `assigns`: the hint is for `h[i] <- v` alone, or for all but that.
+# `assigns`: TRUE if the hint is for `h[i] <- v` only, FALSE if it is for everything else.
 hints <- list(
   list(
     pattern = "incompatible types .*environment.* in subassignment|environment/0|environments cannot be coerced",
@@ -114,7 +113,7 @@ hints <- list(
   )
 )
 
-# The hint where the call is not one of base R's.
+# Hints for errors whose call is not one of base R's functions.
 hints_of_own_code <- list(
   list(
     pattern = "^invalid 'type' \\((environment|list)\\) of argument",
@@ -123,7 +122,7 @@ hints_of_own_code <- list(
   )
 )
 
-# Nothing, or an error with what R said as its parent.
+# Return nothing, or raise an error with R's error as its parent.
 explain_hint <- function(condition, class, hints) {
   call <- conditionCall(condition)
   if (!inherits(condition, "simpleError")) {
@@ -143,9 +142,9 @@ explain_hint <- function(condition, class, hints) {
   }
 }
 
-# Whatever a function of R's own says that was given a tensor: the frames are alive, and tell. The call named is the
-# outermost of R's own, which the user wrote. What fails without a frame, as `max()`, was called in the last before R's
-# handler.
+# Explain any error of one of R's own functions that was given a tensor. The frames still exist, so their arguments
+# tell. The error names the outermost of R's functions, which is the call that the user wrote. A function that fails
+# without a frame, such as `max()`, was called in the last frame before R's handler.
 explain_own <- function(condition, class) {
   call <- conditionCall(condition)
   if (!inherits(condition, "simpleError") || !is.call(call)) {
@@ -180,7 +179,7 @@ is_of_r_itself <- function(f) {
   is.function(f) && environmentName(topenv(environment(f) %||% baseenv())) %in% c("base", "stats", "utils")
 }
 
-# The arguments that are evaluated.
+# TRUE if one of the arguments that have been evaluated is a tensor.
 has_tensor_argument <- function(frame, f) {
   names <- intersect(names(formals(f)), ls(frame, all.names = TRUE))
   names <- names[!rlang::env_binding_are_lazy(frame, names)]

@@ -1,18 +1,18 @@
-# Questions that code asks of a value instead of computing with it, in functions that are adapted (code-adapted.R).
-# There a tensor stands for the vector, matrix or array that R would have, and questions are answered as of that: what
-# it is (`typeof()`, `class()`, `dim()`, a method of a generic) by a value of its kind with zeros for numbers; what its
-# numbers are (`identical()`, `paste()`, a warning that a handler hears) by the numbers, where they are known. In code
-# that `jit` traces those are looked at, as by `if`, or an error says so (code-comparisons.R).
+# Questions that adapted code (code-adapted.R) asks about a value instead of computing with it. There a tensor stands
+# for the vector, matrix or array that R would have. Questions about its kind (`typeof()`, `class()`, `dim()`, method
+# dispatch) are answered by an R value of that kind filled with zeros. Questions about its numbers (`identical()`,
+# `paste()`, a warning that a handler receives) are answered by the values, if they are known. In code that `jit`
+# traces, the values are looked at as by `if`, or an error says so (code-comparisons.R).
 
 # Kind and class ------------------------------------------------------------------------------------------------------
 
-# The R value that a tensor stands for, but for its numbers; anything else as it is.
+# The R value that a tensor stands for, with zeros for its numbers; any other object unchanged.
 stand_in <- function(x) {
   if (!is.environment(x) || !is_any_tensor(x)) {
     return(x)
   }
   dim <- dim(adopted(x))
-  dim[is.na(dim)] <- 1L # in a graph that does not know it
+  dim[is.na(dim)] <- 1L # a graph may not know the size
   kind <- type_of(x)
   value <- vector(kind, prod(dim))
   if (length(dim) > 1L) dim(value) <- dim
@@ -46,7 +46,7 @@ type_of <- function(x) {
   }
 }
 
-# A question of base R's, whose first argument may be a tensor.
+# Make a base R function whose first argument may be a tensor answer for the stand-in.
 of_stand_in <- function(original) {
   force(original)
   function(x, ...) {
@@ -54,13 +54,13 @@ of_stand_in <- function(original) {
   }
 }
 
-# Those that are the same of any tensor, or have methods that look at the elements.
+# Functions with the same answer for any tensor, or with methods that look at the elements.
 kept_questions <- base::c(
   "is.null", "is.function", "is.primitive", "is.na", "is.nan", "is.finite", "is.infinite", "is.element", "is.unsorted",
   "is.R", "is.loaded"
 )
 
-# Base R's functions of the kind.
+# Base R's functions that ask for the kind of an object.
 stand_in_questions <- function() {
   all <- grep("^is\\.([a-z]+)$", ls(baseenv()), value = TRUE)
   base::c(
@@ -70,7 +70,7 @@ stand_in_questions <- function() {
   )
 }
 
-# `qr()` of a tensor is R's "qr" with a class of gradops' before it.
+# The class of `qr()` of a tensor is R's "qr"; gradops' class in front of it stays hidden.
 class_overload <- function(x) {
   if (inherits(x, "gradops_qr")) "qr" else class(stand_in(x))
 }
@@ -88,7 +88,7 @@ unclass_overload <- function(x) {
   if (is.environment(x) && is_any_tensor(x)) x else base::unclass(x)
 }
 
-# Attributes that a tensor has; it takes no class.
+# Assign the attributes that a tensor can have; it takes no class.
 assign_attribute <- function(x, which, value) {
   switch(which,
     names = names(x) <- value,
@@ -105,7 +105,7 @@ assign_attribute <- function(x, which, value) {
   x
 }
 
-# Of functions of stats' results, which look otherwise where they are printed.
+# Classes of results of stats' functions that only change how they print; assigning one to a tensor does nothing.
 classes_to_print <- base::c("loadings", "poly", "matrix", "array")
 
 no_attribute <- function(which) {
@@ -155,7 +155,7 @@ assigning_mode <- function(name) {
   }
 }
 
-# All of them, by name.
+# All overloads for questions, by name.
 questions <- function() {
   named <- function(names, make) lapply(stats::setNames(nm = names), make)
   known <- all_namesakes()
@@ -180,7 +180,7 @@ questions <- function() {
 
 # Methods ------------------------------------------------------------------------------------------------------------
 
-# The value that `UseMethod()` is to dispatch on: the one that stands there, unless the generic has methods for tensors.
+# The value on which `UseMethod()` dispatches: the stand-in, unless the generic has methods for tensors.
 dispatched <- function(generic, x) {
   frame <- parent.frame()
   number <- Position(function(i) identical(sys.frame(i), frame), seq_len(sys.nframe()), right = TRUE)
@@ -194,7 +194,7 @@ dispatched <- function(generic, x) {
   if (for_tensors && !has_users_methods(generic, base::c(.class2(value), "default"), envs)) x else value
 }
 
-# The default object of `UseMethod()`.
+# The object on which `UseMethod()` dispatches by default.
 first_argument <- function(f, frame) {
   names <- names(formals(f))
   if (length(names) == 0L) {
@@ -217,7 +217,8 @@ has_methods <- function(generic, classes, envs) {
   FALSE
 }
 
-# The first method that a package or the user has of one of the generics for one of the classes; NULL if none.
+# The first method of one of the generics for one of the classes that a package or the user defined; NULL if there is
+# none.
 users_method <- function(generics, classes, envs) {
   for (method in paste0(rep(generics, each = length(classes)), ".", classes)) {
     for (env in envs) {
@@ -231,7 +232,7 @@ has_users_methods <- function(generics, classes, envs) {
   !is.null(users_method(generics, classes, envs))
 }
 
-# Classes that values have without being told.
+# Implicit classes, which a value has without a class attribute.
 implicit_classes <- base::c("matrix", "array", "integer", "double", "numeric", "logical", "complex", "default")
 
 # A base R generic for which a package or the user has methods for R vectors.
@@ -239,7 +240,7 @@ has_new_methods <- function(found, name, env) {
   is_generic(found) && !is_adaptable(found) && has_users_methods(name, implicit_classes, list(env))
 }
 
-# `standardGeneric()` of a formal generic, by the classes of what stands for its arguments.
+# `standardGeneric()` of an S4 generic, which dispatches on the stand-ins of tensors.
 standard_generic <- function(generic) {
   force(generic)
   function() {
@@ -272,7 +273,7 @@ standard_generic <- function(generic) {
 
 # Values --------------------------------------------------------------------------------------------------------------
 
-# R's value of a tensor, or of the tensors in a list; `what` looks at them.
+# R's values of a tensor, or of the tensors in a list; `what` names the function that looks at them.
 seen <- function(x, what) {
   if (is.environment(x) && is_any_tensor(x)) {
     if (is_text(x)) values_of(x) else plain(x) %||% looked_at(x, "values") %||% not_seen(what)
@@ -295,7 +296,7 @@ holds_tensors_within <- function(x) {
   FALSE
 }
 
-# A function of base R's that answers by the numbers.
+# Make a base R function answer by the values of its tensor arguments.
 of_values <- function(original, name) {
   force(original)
   force(name)
@@ -364,13 +365,13 @@ rapply_overload <- function(object, f, classes = "ANY", deflt = NULL, how = c("u
 
 # Output and conditions -----------------------------------------------------------------------------------------------
 
-# A string of a tensor: of its values; where they are not known, what it is, if nobody but the user reads it.
+# A string for a tensor: its values. If they are not known and only the user reads the string, a description.
 words_of_tensor <- function(x, what) {
   described <- callbacks() == 0 || is_text(x)
   as.character(if (described) known_values(x) %||% format_tensor(x) else seen(x, what))
 }
 
-# TRUE if the code that is differentiated reads what is printed.
+# TRUE if the code that is differentiated captures its own output.
 is_captured <- function() {
   inside() > 0 && sink.number() > (state$sinks %||% 0L)
 }
@@ -379,13 +380,14 @@ str_overload <- function(object, ...) {
   utils::str(if (is_captured()) seen(object, "str") else object, ...)
 }
 
-# The text of a condition: a description of the tensor, unless a handler of the code's own hears it.
+# A tensor in the text of a condition: a description, or the values if a handler in the code itself receives the
+# condition.
 said <- function(x, condition) {
   if (condition %in% state$heard) seen(x, condition) else shown_plainly(x)
 }
 
-# `original` evaluates its first argument with handlers, whose conditions the code that is differentiated then hears. An
-# error that says that code cannot be compiled is not for them alone: it is raised again.
+# Make `original` evaluate its first argument with handlers that belong to the code that is differentiated. An error
+# that says that the code cannot be compiled is not meant for these handlers alone, so it is raised again.
 hearing <- function(try, always = character()) {
   force(try)
   force(always)
@@ -409,7 +411,7 @@ heard_by <- function(classes) {
   )
 }
 
-# Also what fails by its numbers, which others would not.
+# Raise an error when compiled code would decide by an error that may depend on the values of its arguments.
 refuse <- function(error) {
   if (!is.null(state$refused) || inherits(error, base::paste0("gradops_error_", base::c("shape", "type", "axis")))) {
     return()
@@ -432,7 +434,7 @@ unheard <- function(expr) {
   expr
 }
 
-# R warns where a function makes NaN of numbers: if that is heard.
+# Raise R's warning about NaN if a handler in the code receives it.
 hear_nan <- function(result, arguments, call) {
   if (!"warning" %in% state$heard || !is.environment(result) || !is_tensor(result)) {
     return(result)
@@ -447,7 +449,7 @@ hear_nan <- function(result, arguments, call) {
   result
 }
 
-# R's error, where some libraries give NaN instead and a handler is waiting for it.
+# Raise R's error where some libraries give NaN instead, if a handler in the code waits for it.
 hear_failure <- function(result, arguments, message, call) {
   if (!"stop" %in% state$heard) {
     return(result)

@@ -1,14 +1,14 @@
-# Missing data beside parameters. Where R is told to leave NA out, as by `na.rm = TRUE` or `ifelse(is.na(y), 0, ...)`,
-# nothing hangs on those elements. But what is computed in between has a slope of NaN there, and 0 times NaN is NaN. So
-# what arithmetic, mathematical functions and distributions make of NA in R's data is computed of a number in its place,
-# and NaN put in afterwards; R's handle of the result keeps what was computed (`gradops_present`) and where it is
-# missing (`gradops_missing`: R's logicals of its shape, or a tensor) for the next step. Functions that know nothing of
-# it find NaN in the tensor.
+# Missing data and parameters. Where R is told to drop NA, as by `na.rm = TRUE` or `ifelse(is.na(y), 0, ...)`, the
+# result does not depend on those elements. But the intermediate values have NaN derivatives there, and 0 times NaN is
+# NaN. So when arithmetic, mathematical functions and distributions meet NA in R's data, they compute with a number in
+# its place and put NaN in afterwards. R's handle of the result keeps the value without NaN (`gradops_present`) and the
+# missing positions (`gradops_missing`: R's logicals of its shape, or a tensor) for the next step. Functions that do not
+# use these find NaN in the tensor.
 #
-# A result that is missing has missing derivatives all the same: see poisoned(). So it is done in functions that are
-# differentiated alone, whose results are seen. `state$missing` says whether there is any such handle.
+# A result that is itself missing must still have missing derivatives: see poisoned(). So this happens only in functions
+# that are differentiated, whose results gradops sees. `state$missing` is TRUE if any such handle exists.
 
-# The places where an operand is known to be missing; NULL if it is complete as far as R knows.
+# The missing positions of an operand; NULL if it is complete as far as R knows.
 missing_in <- function(x) {
   if (is.environment(x)) {
     if (!is.null(state$missing)) .subset2(x, "gradops_missing")
@@ -25,7 +25,7 @@ has_missing <- function(x) {
   is.atomic(x) && !is.character(x) && anyNA(x)
 }
 
-# R's NA is a signalling NaN, whose powers by 0 the C library takes for NaN.
+# R's NA is a signalling NaN, and the C library returns NaN for NA^0; a quiet NaN gives 1, as in R.
 quiet <- function(x) {
   if (has_missing(x)) replace(x, is.na(x), NaN) else x
 }
@@ -34,7 +34,8 @@ is_marked <- function(x) {
   is.environment(x) && !is.null(.subset2(x, "gradops_missing"))
 }
 
-# `compute` of arguments that may be missing somewhere, element by element. 1/2 is in the domain of nearly everything.
+# `compute`, an elementwise function, of arguments with missing elements. The number 1/2, which replaces them, is in the
+# domain of nearly every function.
 past_missing <- function(arguments, compute, instead = 0.5, hides = NULL) {
   masks <- lapply(arguments, missing_in)
   absent <- !vapply(masks, is.null, NA)
@@ -57,7 +58,7 @@ present_of <- function(x, missing, instead) {
   }
 }
 
-# A tensor that is missing where one of the `masks`, which are recycled, says.
+# A tensor that is missing where one of the `masks` is TRUE; masks are recycled.
 marked <- function(present, masks) {
   missing <- Reduce(either, lapply(masks, along, present))
   whole <- another_handle(op_where(missing, NaN, present))
@@ -84,7 +85,7 @@ along <- function(mask, x) {
   }
 }
 
-# An operator; `NA^0` and `1^NA` are 1.
+# An operator; `NA^0` and `1^NA` are 1, so these are not missing.
 operate_past_missing <- function(operator, e1, e2, call) {
   hides <- function(mask, which) {
     decided <- if (which == 1L) op_not_equal(operand(e2), 0) else op_not_equal(operand(e1), 1)
@@ -95,7 +96,7 @@ operate_past_missing <- function(operator, e1, e2, call) {
   }, hides = if (operator == "^") hides)
 }
 
-# A product of matrices, one of which is data with NA; `base_product` says where it is missing.
+# A matrix product in which one operand is data with NA; `base_product` finds the missing elements of the result.
 multiply_past_missing <- function(x, y, base_product, product) {
   count <- function(x) {
     if (is_missing_somewhere(x)) {
@@ -108,7 +109,7 @@ multiply_past_missing <- function(x, y, base_product, product) {
   marked(product(known(x), known(y)), list(base_product(count(x), count(y)) > 0))
 }
 
-# A namesake's method, of functions that go element by element.
+# Make a namesake's method, of an elementwise function, compute past missing values.
 elementwise_past_missing <- function(method) {
   whole <- in_place_of(method, function(arguments, value) {
     for (x in arguments) if (is_missing_somewhere(x) || is_marked(x)) return(past_missing(arguments, method))
@@ -118,7 +119,8 @@ elementwise_past_missing <- function(method) {
   })
 }
 
-# A part of a tensor, or all of it in another form: `take` is told by R's functions too. `part` is what it is of `x`.
+# A part or a rearrangement of a tensor. `take` does the same with R's functions, here for the missing positions; `part`
+# is the result for `x`.
 taken_past_missing <- function(x, take, part) {
   missing <- missing_in(x)
   if (is.null(missing) || is_any_tensor(missing)) {
@@ -128,8 +130,8 @@ taken_past_missing <- function(x, take, part) {
   }
 }
 
-# The value of a function that computed with missing data: where it is missing, so are its derivatives by all arguments.
-# Going back from several values a missing one makes those of all missing.
+# Make derivatives by all arguments missing where the value of a function is missing. In the backward pass of a function
+# with several values, one missing value makes all gradients NA.
 poisoned <- function(value, arguments) {
   is_float <- function(x) is_tensor(x) && startsWith(op_dtype(x), "float")
   link <- if (is_float(value)) Reduce(op_add, lapply(Filter(is_float, arguments), op_sum))

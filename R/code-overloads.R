@@ -1,8 +1,8 @@
-# Functions that stand for base R's in code that is adapted (code-adapted.R): gradops' namesakes, also where a package's
-# code would not find them; these here, which would slow R's own code if they were there for it too; and functions of
-# base R that only call others, adapted like the user's.
+# Overloads of base R's functions in adapted code (code-adapted.R): gradops' namesakes, also in package code that does
+# not import them; the functions in this file, which would slow down R's own code if they were visible everywhere; and
+# functions of base R that only call others, adapted like the user's functions.
 
-# In front of every function: what stands in code without a name of its own, and what rewritten code calls.
+# Bindings of every overlay: functions that syntax calls without a name, and functions that rewritten code calls.
 overlay_functions <- function() {
   list(
     `[<-` = fill_part, `[[<-` = fill_element, `@<-` = assign_slot,
@@ -28,19 +28,20 @@ only_adapted <- base::c(
   ".lm.fit", "lsfit", "hat", "poly", "polym", "cancor", "cmdscale", "predLoess"
 )
 
-# Methods of R's generics for vectors that take tensors when they are adapted, or say which compiled code does not.
+# Default methods of R's generics that are adapted: they then take tensors, or the error names the compiled code that
+# does not.
 adapted_methods <- base::c(
   prcomp = "default", princomp = "default", density = "default", kappa = "default", kernapply = "default",
   t.test = "default", var.test = "default", bartlett.test = "default", cor.test = "default", qqnorm = "default",
   ar.yw = "default", as.dist = "default", na.fail = "default", na.omit = "default", predict = "loess"
 )
 
-# Those that are written here.
+# Default methods that are written here.
 own_methods <- function() {
   list(as.dist.default = as_dist_overload, na.fail.default = na_fail_overload, na.omit.default = na_omit_overload)
 }
 
-# The overloads by name, for code in which the name is base R's.
+# The overloads by name, for code in which the name means base R's function.
 overloads <- function() {
   state$overloads %||% make_overloads()
 }
@@ -83,7 +84,7 @@ make_overloads <- function() {
   state$overloads
 }
 
-# The overload of an S3 generic that also finds methods where R does. Namesakes do, and `with()`, as they are.
+# The overload of an S3 generic, made to find methods where R would. Namesakes and `with()` do that already.
 from_callers <- function(overload, name) {
   package <- package_of_r(name)
   is_generic <- !is.null(package) && is_s3_generic(get(name, asNamespace(package)), name)
@@ -98,12 +99,12 @@ all_namesakes <- function() {
 
 # Functions ------------------------------------------------------------------------------------------------------------
 
-# `original` with what its argument `name` is, adapted: it may have come out of a list.
+# `original` with its function argument `name` adapted; the function may come out of a list.
 over_function <- function(original, name) {
   converting(original, name, found_function, function(given) bquote(match.fun(.(given)))) # in the frame of the overload
 }
 
-# `original` with what `convert` makes of some of its arguments.
+# `original` with `convert` applied to some of its arguments.
 converting <- function(original, names, convert, taken = identity) {
   overload <- function() NULL
   formals(overload) <- formals(args(original))
@@ -124,7 +125,7 @@ converting <- function(original, names, convert, taken = identity) {
   overload
 }
 
-# A function of R's Summary group, which looks at its first argument alone: a tensor may be another one.
+# A function of R's Summary group dispatches on its first argument only; this one also finds a tensor among the others.
 summary_overload <- function(name) {
   of_tensors <- Summary_tensor
   environment(of_tensors) <- list2env(list(.Generic = name), parent = topenv())
@@ -138,16 +139,17 @@ summary_overload <- function(name) {
   }), list2env(list(any_tensor = any_tensor), parent = own))
 }
 
-# In RTMB's scripts one parameter is the diagonal. For a report they run on numbers: no identity has a size between two.
+# In RTMB's scripts `diag(x)` of one parameter is a 1 x 1 matrix. For a report the script runs on plain numbers, so a
+# fraction is taken for a parameter: an identity matrix has an integer size.
 diag_overload <- function(x, ...) {
-  if (missing(x)) { # 1, for R
+  if (missing(x)) { # R then returns a 1 x 1 matrix
     return(base::diag(...))
   }
   is_alone <- ...length() == 0L && !is.object(x) && is.numeric(x) && length(x) == 1L
   if (is_alone && has_rtmb_names() && isTRUE(x != round(x))) base::matrix(x) else diag(x, ...)
 }
 
-# What R's compiled code asks of the numbers.
+# R's function looks at the numbers in compiled code.
 complete_cases_overload <- function(...) {
   if (!any_tensor(...)) {
     return(stats::complete.cases(...))
@@ -180,7 +182,7 @@ na_omit_overload <- function(object, ...) {
   with_time(left, base::c(ends, time[3L]))
 }
 
-# The first of each run is the tensor's.
+# The values are the tensor's own, at the end of each run.
 rle_overload <- function(x) {
   found <- base::rle(seen(x, "rle"))
   if (any_tensor(x)) found$values <- x[cumsum(found$lengths)]
@@ -206,7 +208,7 @@ as_dist_overload <- function(m, ...) {
   distance
 }
 
-# `qr.qy()`, or `qr.qty()`: the product with all columns of Q.
+# `qr.qy()` or `qr.qty()`: the product with the full matrix Q.
 by_factor_overload <- function(original, transposed = FALSE) {
   force(original)
   force(transposed)
@@ -215,12 +217,12 @@ by_factor_overload <- function(original, transposed = FALSE) {
   }
 }
 
-# R looks at the numbers alone, not at the probabilities.
+# R dispatches on `x`, not on `probs`.
 quantile_overload <- function(x, ...) {
   if (!is.object(x) && any_tensor(...)) quantile_tensor(x, ...) else stats::quantile(x, ...)
 }
 
-# R looks at the number alone, not at the base.
+# R dispatches on the number, not on the base.
 log_overload <- function(...) {
   log <- get("log", parent.frame(), mode = "function") # which the user may have written
   if (!identical(log, base::log)) {
@@ -236,7 +238,7 @@ log_to_base <- function(x, base) {
   if (!is.object(x) && is.environment(base) && is_tensor(base)) log(x) / log(base) else log(x, base)
 }
 
-# R's is the exponential of a logarithm, which has no derivative where a matrix is singular.
+# R takes the exponential of a log determinant, which has no derivative where the matrix is singular.
 det_overload <- function(x, ...) {
   if (!is.environment(x) || !is_tensor(x)) {
     return(base::det(x, ...))
@@ -263,14 +265,14 @@ replicate_overload <- function(n, expr, simplify = "array") {
   sapply(integer(whole_numbers(n, "replicate")), f, simplify = if (isFALSE(simplify)) FALSE else TRUE)
 }
 
-# The sums that `diff()` would take apart again.
+# Cumulative sums, the inverse of `diff()`.
 diffinv_overload <- function(x, lag = 1L, differences = 1L, xi, ...) {
   if (missing(xi)) xi <- NULL
   if (!any_tensor(x, xi)) {
     return(if (is.null(xi)) stats::diffinv(x, lag, differences, ...) else stats::diffinv(x, lag, differences, xi, ...))
   }
   if (length(dim(x)) > 1L) unsupported("x", "must be a vector where it or `xi` is a tensor.")
-  if (!is.null(xi)) { # whose part is linear, too
+  if (!is.null(xi)) { # the result is linear in `xi` too
     unit <- base::diag(length(xi))
     none <- numeric(length(x))
     of_unit <- function(k) stats::diffinv(none, lag, differences, unit[k, ])
@@ -288,7 +290,7 @@ diffinv_overload <- function(x, lag = 1L, differences = 1L, xi, ...) {
   x
 }
 
-# The recursion of the weights of past innovations.
+# The recursion for the weights of past innovations.
 arma_to_ma_overload <- function(ar = numeric(), ma = numeric(), lag.max) {
   if (!any_tensor(ar, ma)) {
     return(stats::ARMAtoMA(ar, ma, lag.max))
@@ -302,7 +304,8 @@ arma_to_ma_overload <- function(ar = numeric(), ma = numeric(), lag.max) {
   do.call(c, weights)
 }
 
-# R's roots, and four of Newton's steps from them: each doubles the order to which derivatives are right, so 15 are.
+# R's roots, and four Newton steps from them: each step doubles the order up to which derivatives are right, from 1 to
+# 15.
 polyroot_overload <- function(z) {
   if (!any_tensor(z)) {
     return(base::polyroot(z))
@@ -326,7 +329,7 @@ do_call_overload <- function(what, args, quote = FALSE, envir = parent.frame()) 
   if (is.character(what) && length(what) == 1L) {
     found <- get(what, envir = envir, mode = "function")
     if (!is_translated(found, what)) {
-      return(base::do.call(what, args, quote, envir)) # by name, which the function may look at
+      return(base::do.call(what, args, quote, envir)) # call by name, as the function may look at its call
     }
     what <- translated(found, what)
   }
@@ -337,7 +340,7 @@ match_fun_overload <- function(FUN, descend = TRUE) {
   found_function(base::match.fun(FUN, descend), if (is.character(FUN)) FUN else "")
 }
 
-# The environment of the user's function, not of its copy.
+# The environment of the user's function instead of its adapted copy's.
 environment_overload <- function(fun = NULL) {
   if (is.null(fun)) {
     return(parent.frame())
@@ -353,7 +356,7 @@ parent_env_overload <- function(env) {
   if (exists(".gradops_front", envir = parent, inherits = FALSE)) base::parent.env(parent) else parent
 }
 
-# Code that is made while it runs, as by `parse()`, has names in it that adapted code has not.
+# Code that is made at run time, for example by `parse()`, may contain names that the adapted function did not have.
 eval_overload <- function(expr, envir = parent.frame(), enclos = parent.frame()) {
   force(enclos)
   code <- expr
@@ -376,7 +379,7 @@ eval_parent_overload <- function(expr, n = 1) {
   eval_overload(expr, frame)
 }
 
-# `code` for an environment that does not stand behind `front`: it calls the functions of `front`, not their names.
+# Rewrite `code` for an environment that `front` does not shadow: put the functions of `front` in place of their names.
 with_functions_of <- function(code, front) {
   if (!is.call(code)) {
     return(code)
@@ -395,7 +398,8 @@ with_functions_of <- function(code, front) {
   code
 }
 
-# `expr` was adapted for the function that it stands in: eval_overload() adapts the user's own code for `envir`.
+# `expr` was adapted for the function in which it is written; eval_overload() adapts the user's original code for
+# `envir`.
 evalq_overload <- function(expr, envir = parent.frame(), enclos = parent.frame()) {
   force(enclos)
   eval_overload(as_written(substitute(expr)), envir, enclos)
@@ -410,7 +414,7 @@ with_overload <- function(data, expr, ...) {
   eval.parent(call)
 }
 
-# The parts of a tensor in the form of `skeleton`.
+# `relist()`: the parts of a tensor in the form of `skeleton`.
 relist_overload <- function(flesh, skeleton = attr(flesh, "skeleton")) {
   if (!is.environment(flesh) || !is_tensor(flesh)) {
     return(utils::relist(flesh, skeleton))
@@ -458,7 +462,7 @@ as_matrix_overload <- function(x, ...) {
 
 # `d[n + 1, ] <- value` calls R's function, which removes each column's class. A tensor cannot lose its class.
 expanded_rows <- function(x, old.rows, new.rows) { # nolint: object_name_linter. R's names.
-  held <- which(vapply(x, is_tensor, NA)) # of a list, as which R looks at the data frame
+  held <- which(vapply(x, is_tensor, NA)) # R has made the data frame a list here
   columns <- x[held]
   x[held] <- list(0)
   x <- base::xpdrows.data.frame(x, old.rows, new.rows)
@@ -472,8 +476,8 @@ tensor_columns <- function(x) {
 
 # Other packages -------------------------------------------------------------------------------------------------------
 
-# purrr's functions that give R's vectors, which its compiled code makes; `map_vec()` and its kin join tensors as vctrs
-# does (methods-vctrs.R).
+# purrr's functions that return R's vectors in compiled code; `map_vec()` and its relatives join tensors by vctrs
+# (methods-vctrs.R).
 tidyverse_overloads <- function() {
   find <- function(name) get(name, envir = asNamespace("purrr"))
   decide <- list(lgl = truth, int = whole_numbers)
@@ -496,7 +500,7 @@ tidyverse_overloads <- function() {
   base::c(of_all("dbl"), of_all("lgl"), of_all("int"))
 }
 
-# Functions of mvtnorm whose compiled code integrates by random points.
+# Functions of mvtnorm whose compiled code integrates with random points, so they cannot be differentiated.
 refusing_overloads <- function() {
   refusing <- function(name) {
     force(name)
@@ -538,7 +542,7 @@ find_interval_overload <- function(x, vec, ...) {
   base::findInterval(by_place(x, vec, "findInterval"), by_place(vec, x, "findInterval"), ...)
 }
 
-# The names of the intervals are made of the breaks.
+# The names of the intervals depend on the values of the breaks.
 cut_overload <- function(x, breaks, ...) {
   if (length(breaks) == 1L) {
     base::cut(seen(x, "cut"), whole_numbers(breaks, "cut"), ...)
@@ -553,7 +557,8 @@ ordered_overload <- function(original, what) {
   function(x, ...) original(by_order(x, what), ...)
 }
 
-# Arguments that are counts, of functions that do not dispatch on them. Some would take a tensor for none at all.
+# Arguments that are counts, in functions that do not dispatch on them. Some of these functions would take a tensor as
+# an empty vector.
 counts <- list(
   seq_len = "length.out", numeric = "length", logical = "length", character = "length", integer = "length",
   double = "length", vector = "length", rep_len = "length.out", rep.int = "times", tabulate = base::c("bin", "nbins")
@@ -580,7 +585,7 @@ counted_overloads <- function() {
   )
 }
 
-# A single number stands for all up to it, as in R.
+# As in R, a single number `n` stands for `seq_len(n)`.
 combn_overload <- function(x, m, FUN = NULL, simplify = TRUE, ...) {
   m <- whole_numbers(m, "combn")
   is_of_tensor <- is.environment(x) && length(x) > 1L
@@ -599,7 +604,7 @@ seq_overload <- function(original) {
   function(...) if (any_tensor(...)) seq_tensors(...) else original(...)
 }
 
-# The same as base R's, which takes R's logicals alone.
+# base::stopifnot() takes R's logicals only.
 stopifnot_overload <- function(..., exprs, exprObject, local = TRUE) {
   if (!missing(exprs) || !missing(exprObject)) {
     call <- sys.call()

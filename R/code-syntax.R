@@ -1,4 +1,4 @@
-# R's syntax in a function that is adapted: what no name in front of its environment can change.
+# R's syntax in adapted code: it has no name that the overlay could shadow, so the code itself is rewritten.
 #
 #     if (a) b              if (.gradops_condition(a, "if")) b          also `while`
 #     a && b                .gradops_condition(a, "&&") && ...          also `||`
@@ -9,12 +9,12 @@
 #     g <- m$f, user(m$f)   g <- .gradops_function(m$f), ...            also where it is assigned or passed on
 #     UseMethod("area")     UseMethod("area", .gradops_dispatched("area"))
 #     warning(a, b)         warning(.gradops_said(a, "warning"), ...)   also `message`, `stop`
-#     y[round(p)]           .gradops_part(y, round(p))                  an index of whole numbers that are computed
+#     y[round(p)]           .gradops_part(y, round(p))                  a computed index of integers
 #     link(x)               .gradops_called("link")(x)                  where `link` is an argument or a variable: any
 #                                                                       function, R's own too
 
-# `f`'s body, rewritten, and the names and texts in it. The body is in braces, as R's compiler would leave `f` alone
-# after it has compiled the same code in another environment.
+# The rewritten body of `f`, and the names and strings in it. The body is wrapped in braces, because R's compiler skips
+# `f` if it has compiled the same code in another environment.
 code_of <- function(f) {
   recently(
     state$codes %||% (state$codes <- new.env(parent = emptyenv())),
@@ -32,8 +32,8 @@ code_of <- function(f) {
   )
 }
 
-# TRUE if a function whose code has these names, or one of the user's that it reaches, replaces elements or leaves some
-# out.
+# TRUE if a function with these names in its code, or one of the user's functions that it reaches, replaces elements or
+# leaves some out.
 leaves_out <- function(f, names = words_of(body(f)), seen = new.env()) {
   code <- body(f)
   known <- if (any(choosing %in% names)) setdiff(counters(code), names(formals(f)))
@@ -51,8 +51,9 @@ leaves_out <- function(f, names = words_of(body(f)), seen = new.env()) {
   FALSE
 }
 
-# TRUE if code reads several elements: at what it computes so, or, if it is `choosing` anywhere, at any name but those
-# `known` to be of one number; NULL where it is not.
+# TRUE if code reads several elements at once. An index counts if it is computed; if the code has a `choosing` function
+# anywhere, any variable counts too, except those in `known`, which are single numbers. `known` is NULL if the code has
+# no `choosing` function.
 reads_some <- function(code, known) {
   if (!is.call(code)) {
     return(FALSE)
@@ -66,7 +67,7 @@ reads_some <- function(code, known) {
   is_call_of(code, "[") && any(vapply(parts[-(1:2)], some, NA)) || any(vapply(parts, reads_some, NA, known))
 }
 
-# Names that code gives in `for (i in seq_len(n))` and its like alone: of one number each.
+# Variables that only `for (i in seq_len(n))` and similar loops assign: each is a single number.
 counters <- function(code) {
   given <- variables_of(code)
   counted <- counted_in(code)
@@ -84,8 +85,8 @@ counted_in <- function(code) {
 
 choosing <- base::c("<", ">", "<=", ">=", "==", "!=", "!", "&", "|", "is.na", "is.nan", "is.finite", "which")
 
-# Names that code gives and may call: arguments of functions in it, and what it assigns but for functions that are
-# written there.
+# Variables that the code may call as functions: arguments of functions in it, and names to which it assigns something
+# other than a function written there.
 variables_of <- function(code) {
   if (!is.call(code)) {
     return(character())
@@ -101,7 +102,8 @@ variables_of <- function(code) {
   base::c(here, base::unlist(lapply(unname(parts), function(part) if (!rlang::is_missing(part)) variables_of(part))))
 }
 
-# Functions that are called and not there before the code runs; where code brings in names, any that is not R's.
+# Functions that are called but do not exist before the code runs. If the code attaches or sources names, all functions
+# that are not R's.
 unknown_functions <- function(code, env) {
   names <- all.names(code, unique = TRUE)
   called <- setdiff(names, all.vars(code))
@@ -111,7 +113,7 @@ unknown_functions <- function(code, env) {
 
 bringing_names <- c("list2env", "assign", "attach", "with", "within", "getAll")
 
-# Symbols, and texts, which may name functions: `sapply(x, "helper")`.
+# The symbols and strings in code; a string may name a function: `sapply(x, "helper")`.
 words_of <- function(code) {
   if (is.symbol(code)) {
     as.character(code)
@@ -124,7 +126,7 @@ words_of <- function(code) {
   }
 }
 
-# The functions that `names(f(x))[i] <- v` calls besides.
+# The replacement functions that `names(f(x))[i] <- v` calls.
 replacements_in <- function(target) {
   found <- character()
   while (is.call(target)) {
@@ -137,7 +139,7 @@ replacements_in <- function(target) {
 assignments <- c("<-", "<<-", "=")
 parts_of_objects <- c("$", "[[", "@", "get", "match.fun")
 
-# Calls whose arguments are code and stay so, and those whose value is known to be R's.
+# Calls whose arguments are quoted code, which is not rewritten, and calls whose value is known to be R's.
 quoting <- c("quote", "bquote", "substitute", "expression", "~", "missing", "library", "require")
 conditions_of_r <- c("stop", "warning", "message")
 plain_sequences <- c("seq_len", "seq_along")
@@ -154,7 +156,7 @@ rewritten <- function(code, variables = character()) {
     call(".gradops_at", rewritten(code[[2]], variables), as.character(code[[3]]))
   } else if (head %in% c("::", ":::")) {
     called <- as.character(code[[3]])
-    if (code[[2]] == "RTMB" && !rlang::is_installed("RTMB")) code <- call("get", called) # which attach_rtmb() has
+    if (code[[2]] == "RTMB" && !rlang::is_installed("RTMB")) code <- call("get", called) # attach_rtmb() provides it
     call(".gradops_function", code, called)
   } else if (head == "function") {
     if (!is.null(code[[2]])) code[[2]] <- defaults_rewritten(code[[2]], variables)
@@ -170,7 +172,7 @@ rewritten <- function(code, variables = character()) {
   }
 }
 
-# The parts of a call, each rewritten, but for the target of an assignment, of which only `x[which(test)]` is.
+# The parts of a call, each rewritten. In the target of an assignment only `x[which(test)]` is rewritten.
 within_parts <- function(parts, head, variables) {
   from <- if (head %in% assignments) 3 else 2
   if (from == 3 && !"which" %in% variables) parts[[2]] <- with_tests(parts[[2]])
@@ -180,7 +182,7 @@ within_parts <- function(parts, head, variables) {
   parts
 }
 
-# `x[which(test)] <- v` is `x[test] <- v`, where what a test says is not known yet.
+# `x[which(test)] <- v` becomes `x[test] <- v` if the values of the test are not known yet.
 with_tests <- function(target) {
   if (is_call_of(target, "[") && length(target) == 3 && is_call_of(target[[3]], "which") && length(target[[3]]) == 2) {
     target[[3]][[1]] <- as.name(".gradops_places")
@@ -192,8 +194,8 @@ defaults_rewritten <- function(formals, variables) {
   as.pairlist(lapply(formals, function(value) if (is.call(value)) rewritten(value, variables) else value))
 }
 
-# Indices of R's vectors that may be tensors, which base R's `[` does not dispatch on: of whole numbers that are
-# computed, in the code itself or under one of the names `whole`, or that are arguments.
+# Rewrite indices of R's vectors that may be tensors, as base R's `[` does not dispatch on them: integers that the code
+# computes, directly or under one of the names `whole`, and arguments.
 with_parts <- function(code, whole) {
   if (!is.call(code) || is_call_of(code, quoting)) {
     return(code)
@@ -228,7 +230,7 @@ keep_whole <- c(
   "if", "as.numeric", "unname", "sort", "unique"
 )
 
-# Names that the code gives to such numbers, and to arguments.
+# Names of such integers in the code, and of arguments.
 whole_names <- function(code, found = character()) {
   if (!is.call(code)) {
     return(found)
@@ -242,7 +244,7 @@ whole_names <- function(code, found = character()) {
   if (is_named) c(as.character(code[[2]]), found) else found
 }
 
-# Functions out of objects: that are called, assigned, or passed to a function of the user's.
+# Rewrite functions that come out of objects and are called, assigned, or passed to one of the user's functions.
 with_functions <- function(parts, head, variables) {
   if (is.call(parts[[1]]) || is.function(parts[[1]])) {
     parts[[1]] <- rewritten(parts[[1]], variables)
@@ -261,7 +263,7 @@ is_of_r <- function(name) {
   exists(name, envir = baseenv(), inherits = FALSE) || exists(name, envir = asNamespace("stats"), inherits = FALSE)
 }
 
-# The conditions of R's syntax.
+# Rewrite the conditions in R's syntax.
 deciding <- function(parts, head) {
   if (head %in% c("if", "while")) {
     parts[[2]] <- condition_of(parts[[2]], head)
@@ -296,7 +298,7 @@ is_call_of <- function(code, names) {
 
 # Functions that the rewritten code calls -----------------------------------------------------------------------------
 
-# A tensor that decides: its values, where they are known.
+# The condition of a branch: the values of a tensor if they are known.
 condition <- function(x, form) {
   if (is.object(x) && is_any_tensor(x)) decided(x, form, sys.call()[[2]]) else x
 }
@@ -326,15 +328,15 @@ instead_of <- list(
   values = "Take them from data that are no tensors, with `jit()` as an argument in `static_argnums`"
 )
 
-# The advice, and the one that there always is but in a likelihood, whose derivatives have to be compiled.
+# The advice, followed by "leave `jit` out", except in a likelihood, which has to be compiled.
 instead <- function(advice) paste0(advice, if (is.null(state$likelihood)) "; or leave `jit` out", ".")
 
-# The elements that a loop visits: a tensor's by column.
+# The elements that a `for` loop visits; a tensor's by column.
 elements <- function(x) {
   if (is.object(x) && is_any_tensor(x)) as.list(adopted(x)) else x
 }
 
-# A part of a vector of R's, whose indices may be tensors.
+# A part of an R vector whose indices may be tensors.
 part_at <- function(x, i, j, ...) { # nolint: cyclocomp_linter. Written out, as it stands for each `x[i]` of R code.
   if (nargs() == 2L && !missing(i)) {
     if (is.environment(x) || !is.object(x) && !is.environment(i)) {
@@ -364,7 +366,8 @@ item_at <- function(x, i, ...) {
   }
 }
 
-# The index by the call, which an object's method may look at; other indices are evaluated here.
+# Evaluate `x[...]` by the original call, which an object's method may look at; for plain vectors the indices are
+# evaluated here.
 indexed <- function(x, call, frame, original) {
   call[[1L]] <- original
   call[2L] <- list(x)
@@ -380,14 +383,14 @@ found_function <- function(f, name = "") {
   if (is.function(f)) translated(f, name) else f
 }
 
-# The function of a name, as R finds it for a call.
+# The function of this name that R would find for a call.
 called_function <- function(name) {
   f <- get0(name, envir = parent.frame(), mode = "function")
   if (is.null(f)) stop(simpleError(sprintf("could not find function \"%s\"", name), call(name, quote(...))))
   translated(f, name)
 }
 
-# Code as the user wrote it.
+# Undo the rewriting: return code as the user wrote it.
 as_written <- function(code) {
   if (is.call(code)) {
     if (is.symbol(code[[1]]) && startsWith(as.character(code[[1]]), ".gradops_")) {

@@ -1,23 +1,24 @@
 #' The default backend
 #'
-#' The tensor in hand chooses the backend of a call. Only what has no tensor in it (numbers, R's vectors and arrays)
-#' goes to the default backend: `"numpy"`, unless set here or by the environment variable `GRADOPS_BACKEND`.
+#' The type of the tensor you pass selects the backend of a call. A call without a tensor (numbers, R's vectors and
+#' arrays) uses the default backend: `"numpy"`, unless it is set here or by the environment variable `GRADOPS_BACKEND`.
 #'
-#' `config_set_backend()` sets it. `use_backend()` sets it too and declares the Python packages that it needs to
-#' reticulate, which installs them in an environment of its own if Python is not running yet and none was chosen.
-#' `with_backend()` and `local_backend()` set it for some code, or until the end of a function, and leave JAX's 64-bit
-#' mode as it was.
+#' `config_set_backend()` sets it. `use_backend()` sets it and also declares the Python packages that it needs to
+#' reticulate, which installs them in an environment of its own if Python is not running yet and no Python was chosen.
+#' `with_backend()` and `local_backend()` set it for some code, or until the end of a function; they do not change JAX's
+#' 64-bit mode.
 #'
-#' These are gradops' own settings. Where \pkg{keras3} is loaded, `use_backend()` chooses Keras's backend too, as
-#' keras3's function of that name does: before Keras starts.
+#' These settings belong to gradops. If \pkg{keras3} is loaded, `use_backend()` also chooses Keras's backend, like
+#' keras3's function of the same name; call it before Keras starts.
 #' @param backend `"numpy"`, `"torch"`, `"tensorflow"` or `"jax"`.
-#' @param ... Passed on to keras3's `use_backend()`, where keras3 is loaded.
+#' @param ... Passed to keras3's `use_backend()` if keras3 is loaded.
 #' @param code Code to run.
 #' @param .local_envir The frame at whose end the setting ends.
-#' @returns `config_backend()`: the name of the default backend. The others return the previous one, invisibly, but
-#'   `with_backend()`, which returns the value of `code`.
+#' @returns `config_backend()`: the name of the default backend. `with_backend()`: the value of `code`. The others
+#'   return the previous backend, invisibly.
 #' @section Errors:
-#' - `gradops_error_backend`: an unknown backend, or one whose Python package is not installed; the setting stays.
+#' - `gradops_error_backend`: an unknown backend, or one whose Python package is not installed; the setting does not
+#'   change.
 #' @seealso [to_backend()], [config_floatx()], [gradops_available()].
 #' @examplesIf gradops_available()
 #' config_backend()
@@ -69,19 +70,19 @@ local_backend <- function(backend, .local_envir = parent.frame()) {
   invisible(old)
 }
 
-#' Default dtype and small number
+#' Default dtype and epsilon
 #'
 #' `config_floatx()` is the dtype of R's numbers and of new tensors: `"float64"` on every backend, unless set otherwise.
-#' R's numbers and vectors beside a tensor take its floating dtype instead.
-#' `config_epsilon()` is what normalisations and losses add where nothing else is given.
+#' R's numbers and vectors that are combined with a tensor take its floating dtype instead. `config_epsilon()` is the
+#' default of `epsilon` in normalisations and losses.
 #'
-#' Keras has settings of the same names; its dtype is `"float32"`. Where \pkg{keras3} is loaded, the functions that set
-#' one of gradops' set Keras's too.
+#' Keras has settings of the same names; its dtype is `"float32"`. If \pkg{keras3} is loaded, setting one of these sets
+#' Keras's setting as well.
 #' @param floatx `"float16"`, `"bfloat16"`, `"float32"` or `"float64"`.
 #' @param epsilon A positive number.
-#' @returns The setting; of the functions that set it, the previous one, invisibly.
+#' @returns The setting. The functions that set it return the previous one, invisibly.
 #' @section Errors:
-#' - `gradops_error_argument`: another dtype, or a number that is not positive.
+#' - `gradops_error_argument`: an unknown dtype, or an epsilon that is not positive.
 #' @seealso [config_backend()].
 #' @examplesIf gradops_available()
 #' config_floatx()
@@ -117,16 +118,16 @@ config_set_epsilon <- function(epsilon) {
 
 #' Gradients that would be lost
 #'
-#' The action where a function that is being differentiated would lose a gradient in Python: a number that Python code
-#' makes of a tensor, as `reticulate::import("math")$exp(x)` does, has none, so the derivative would be 0 there.
-#' `"error"`, unless set: in every call. Outside of such functions it is a warning.
+#' What happens when a function that is being differentiated would lose a gradient in Python. A number that Python code
+#' computes from a tensor, as `reticulate::import("math")$exp(x)` does, has no gradient, so the derivative would be 0
+#' there. The default is `"error"`. Outside of functions that are differentiated it is a warning.
 #'
-#' R's own functions that take numbers out of tensors (`as.numeric()`, `data.frame()`) keep the tensor there.
-#' [op_stop_gradient()] says that a gradient is not wanted.
-#' @param action `"error"`, or `"warn"`: a warning, and 0.
-#' @returns The setting; of `config_set_lost_gradients()` the previous one, invisibly.
+#' R's own functions that take numbers out of tensors (`as.numeric()`, `data.frame()`) keep the tensor in such
+#' functions. Use [op_stop_gradient()] to say that a gradient is not wanted.
+#' @param action `"error"`, or `"warn"`, which warns and uses the derivative 0.
+#' @returns The setting. `config_set_lost_gradients()` returns the previous one, invisibly.
 #' @section Errors:
-#' - `gradops_error_argument`: another action.
+#' - `gradops_error_argument`: an unknown action.
 #' @seealso [op_stop_gradient()], [gradient()].
 #' @examplesIf gradops_available()
 #' config_lost_gradients()
@@ -148,21 +149,21 @@ config_set_lost_gradients <- function(action) {
 
 #' Checks of compiled programs
 #'
-#' On NumPy, [jit()] and what is compiled without it ([gradient()], [objective()], [maximize_likelihood()]) run programs
-#' of native code. They are compared with a reference executor, which calls NumPy for each step. Where a result
-#' differs by more than errors of rounding explain, the call returns the reference executor's result, the program runs
-#' without native code from then on, and a warning names the op.
+#' On NumPy, [jit()] and the functions that compile by themselves ([gradient()], [objective()], [maximize_likelihood()])
+#' run programs in native code. These are compared with a reference executor, which calls NumPy for each step. If a
+#' result differs by more than rounding errors explain, the call returns the reference executor's result, the program
+#' runs without native code from then on, and a warning names the op.
 #'
-#' The environment variable `GRADOPS_CHECK` sets the mode before Python starts. `GRADOPS_NATIVE=off` and
-#' `jit(f, native = FALSE)` do without native code.
-#' @param mode `"sample"`, unless set: a new program is checked before its first result, and so are calls 2, 4, 8, ...
-#'   of it where that takes at most 2 % of the running time. `"first"`: new programs alone. `"always"`: each call.
-#'   `"off"`: none. `"error"`: the first 100 calls and every tenth of those after them, and a difference is an error. A
-#'   program that was compiled while checks were off is not checked later.
-#' @returns The mode; of `config_set_check()` the previous one, invisibly.
+#' The environment variable `GRADOPS_CHECK` sets the mode before Python starts. `GRADOPS_NATIVE=off` and `jit(f, native
+#' = FALSE)` turn native code off.
+#' @param mode `"sample"`, the default: a new program is checked before its first result, and calls 2, 4, 8, ... are
+#'   checked as long as that takes at most 2 % of the running time. `"first"`: only new programs. `"always"`: each call.
+#'   `"off"`: no checks. `"error"`, for tests: the first 100 calls and every tenth after them, and a
+#'   difference is an error. A program that was compiled while checks were off is not checked later.
+#' @returns The mode. `config_set_check()` returns the previous one, invisibly.
 #' @section Errors:
-#' - `gradops_error_argument`: another mode.
-#' - `gradops_error_mismatch`: a difference, where the mode is `"error"`.
+#' - `gradops_error_argument`: an unknown mode.
+#' - `gradops_error_mismatch`: the results differ, and the mode is `"error"`.
 #'
 #' The warning `gradops_warning_mismatch`: a compiled program gave another result than NumPy.
 #' @seealso [jit()].
@@ -184,7 +185,7 @@ config_set_check <- function(mode) {
   invisible(old)
 }
 
-# A setting of Keras's, now or once it is loaded; it is nobody's concern without keras3.
+# Set one of Keras's settings, now or when Keras is loaded; without keras3 do nothing.
 in_keras <- function(setter, value) {
   if (isNamespaceLoaded("keras3")) {
     set <- function() reticulate::import("keras.config")[[setter]](value)
@@ -193,7 +194,7 @@ in_keras <- function(setter, value) {
   }
 }
 
-#' Is Python there?
+#' Is Python available?
 #'
 #' Looks for a Python with NumPy and SciPy, and with a backend's package if one is named. Starts Python.
 #' @param backend A backend, or `NULL`.
@@ -204,7 +205,7 @@ in_keras <- function(setter, value) {
 #' @export
 gradops_available <- function(backend = NULL) {
   if (nzchar(Sys.getenv("_R_CHECK_PACKAGE_NAME_")) && !reticulate::py_available()) {
-    withr::local_envvar(RETICULATE_USE_MANAGED_VENV = "no") # a check is not to install Python
+    withr::local_envvar(RETICULATE_USE_MANAGED_VENV = "no") # a check must not install Python
   }
   attempt(
     {
@@ -215,22 +216,22 @@ gradops_available <- function(backend = NULL) {
   )
 }
 
-#' Another library's tensor
+#' Convert a tensor to another library
 #'
-#' `to_backend()` makes `x` a tensor of another array library, with the same shape and dtype. Tensors share their memory
-#' where both libraries can (DLPack), so write to neither; R's numbers are copied.
+#' `to_backend()` converts `x` to a tensor of another array library, with the same shape and dtype. The two tensors
+#' share memory if both libraries can (DLPack), so do not write to either; R's numbers are copied.
 #' @param x A tensor, a variable that requires no gradient, or R numbers.
 #' @inheritParams config_backend
-#' @param device `"cpu"`, `"cuda"`, `"cuda:1"`, or a device of the library's. `NULL`: where `x` is, if the library can
-#'   use it there.
-#' @returns A tensor; `x` itself where it is of that library and on that device already. Without JAX's 64-bit mode JAX
-#'   has float32 for float64.
+#' @param device `"cpu"`, `"cuda"`, `"cuda:1"`, or another device name of the library. `NULL` is the device of `x`, if
+#'   the library can use it.
+#' @returns A tensor; `x` itself if it is on that library and device already. Without JAX's 64-bit mode float64 becomes
+#'   float32 on JAX.
 #' @section Errors:
-#' - `gradops_error_gradient`: the gradient of `x` is being recorded, and cannot follow: take [op_stop_gradient()] of
-#'   it.
+#' - `gradops_error_gradient`: the gradient of `x` is being recorded and cannot cross libraries: use
+#'   [op_stop_gradient()] of it.
 #' - `gradops_error_backend`: an unknown or uninstalled backend, or a device that it does not have.
 #' @section Gradient:
-#' None between libraries.
+#' Gradients do not flow between libraries.
 #' @seealso [config_backend()], [op_convert_to_array()], [op_convert_to_tensor()].
 #' @examplesIf gradops_available()
 #' x <- to_backend(c(1, 2), "numpy")
@@ -243,33 +244,33 @@ to_backend <- function(x, backend, device = NULL) {
 #' Options
 #'
 #' Settings of gradops in `options()`. Those of the first group are read once, when Python starts (at the first use of
-#' gradops); later, the functions named beside them set the same. Those of the second are read at each use.
+#' gradops); later, use the functions named with them. The options of the second group are read at each use.
 #'
-#' - `gradops.backend`: the default backend, as [config_set_backend()]. Goes before the environment variable
+#' - `gradops.backend`: the default backend, as [config_set_backend()]. It overrides the environment variable
 #'   `GRADOPS_BACKEND`; without both it is `"numpy"`.
-#' - `gradops.floatx`: the dtype of R's numbers, as [config_set_floatx()]; `"float64"` if not set.
-#' - `gradops.epsilon`: the small number of normalisations and losses, as [config_set_epsilon()]; 1e-7 if not set.
-#' - `gradops.patience`: for how many seconds another thread's call of an R function waits while R's thread stands
-#'   still, before it is an error ([r_function()]); 10 if not set.
+#' - `gradops.floatx`: the dtype of R's numbers, as [config_set_floatx()]; the default is `"float64"`.
+#' - `gradops.epsilon`: the small number in normalisations and losses, as [config_set_epsilon()]; the default is 1e-7.
+#' - `gradops.patience`: how many seconds a call of an R function from another thread waits for R's thread before it is
+#'   an error ([r_function()]); the default is 10.
 #'
-#' and
+#' The second group:
 #'
-#' - `gradops.traceback`: `TRUE` adds Python's traceback to errors that come from Python; `FALSE` if not set. The
+#' - `gradops.traceback`: `TRUE` adds Python's traceback to errors that come from Python; the default is `FALSE`. The
 #'   exception itself is always in the condition, as `condition$python`.
-#' - `gradops.print_max`: up to how many elements a tensor prints in full; 1000 if not set. Of larger ones a corner.
-#' - `gradops.progress`: whether [jacobian()], [hessian()], [gradcheck()] and [objective()] of shards show a
-#'   progress bar after two seconds;
-#'   `interactive()` if not set.
+#' - `gradops.print_max`: the largest number of elements that print in full; the default is 1000. Of larger tensors a
+#'   corner prints.
+#' - `gradops.progress`: whether [jacobian()], [hessian()], [gradcheck()] and [objective()] of shards show a progress
+#'   bar after two seconds; the default is `interactive()`.
 #'
 #' Conditions are classed: errors as `gradops_error` and `gradops_error_<kind>` (`argument`, `type`, `shape`, `axis`,
 #' `backend`, `mixed_backends`, `gradient`, `jit`, `mismatch`, `callback`, `thread`, `model`, `budget`, `python`,
-#' `stale`), warnings as `gradops_warning`. The error of an R function that gradops called also has the classes and
-#' fields of the error that it was, so `tryCatch(my_class = )` catches it; that error itself is its `parent`.
+#' `stale`), warnings as `gradops_warning`. If an R function that gradops calls raises an error, gradops' error also has
+#' the classes and fields of that error, so `tryCatch(my_class = )` catches it; the original error is its `parent`.
 #'
-#' @section TensorFlow's lines on standard error:
-#' The environment variable `TF_CPP_MIN_LOG_LEVEL=1` hides what TensorFlow says about the processor when it starts. Its
-#' line on oneDNN can be hidden only by `TF_ENABLE_ONEDNN_OPTS=0`, which turns oneDNN off and makes convolutions about
-#' three times as slow; so gradops leaves both to you.
+#' @section TensorFlow's messages on standard error:
+#' The environment variable `TF_CPP_MIN_LOG_LEVEL=1` hides TensorFlow's messages about the processor at startup. Its
+#' message about oneDNN can be hidden only by `TF_ENABLE_ONEDNN_OPTS=0`, which turns oneDNN off and makes convolutions
+#' about three times as slow, so gradops sets neither.
 #' @name gradops-options
 #' @aliases gradops_options
 #' @examples
@@ -277,7 +278,7 @@ to_backend <- function(x, backend, device = NULL) {
 #' options(old)
 NULL
 
-# Settings by option, when Python starts.
+# Apply the options when Python starts.
 apply_options <- function() {
   for (name in c("backend", "floatx", "epsilon")) {
     value <- getOption(paste0("gradops.", name))
@@ -287,15 +288,15 @@ apply_options <- function() {
   if (!is.null(patience)) call_core("interop.r.set_patience", patience, .call = NULL)
 }
 
-# The place where cli keeps progress bars, instead of in a function's frame.
+# The environment in which cli keeps progress bars, as no function's frame lives long enough.
 bars <- new.env()
 
-# Where somebody looks: not in documents, nor in runs by nobody.
+# TRUE in interactive sessions, except while knitr runs a document.
 shows_progress <- function() {
   isTRUE(getOption("gradops.progress", interactive() && !isTRUE(getOption("knitr.in.progress"))))
 }
 
-# A progress bar for Python: begun and moved on, and ended with `done` NULL.
+# Show a progress bar for Python: start it, advance it, or end it with `done = NULL`.
 show_progress <- function(label, total, done) {
   bar <- state$progress
   if (is.null(done)) {
