@@ -23,7 +23,7 @@
 #' backward(sum(x^2))
 #' x$grad
 #'
-#'   # gradient descent: the new values are not part of the graph
+#' # gradient descent: the new values are not part of the graph
 #' w <- parameter(0)
 #' for (i in 1:50) {
 #'   backward((w - 3)^2)

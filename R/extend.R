@@ -1,37 +1,40 @@
-#' Ops of your own
+#' Define an op
 #'
-#' `extend_op()` makes an op of R functions that works like gradops' own: it takes tensors of every backend, variables
-#' and R numbers; [jit()] records it; batches, forward mode and sparsity follow from its declared facts; its errors name
-#' it and its arguments. `check_op()` tests the declarations against the op itself.
+#' `extend_op()` makes an op from R functions. It works like gradops' own ops: it takes tensors of every backend,
+#' variables and R numbers; [jit()] records it; batches, forward mode and sparsity follow from its declared facts; its
+#' errors name it and its arguments. `check_op()` tests the declarations against the op itself.
 #'
-#' A function that only needs a gradient of its own is simpler with [op_custom_gradient()]. An op belongs to the
-#' session, as a function of a package does: one of the same name takes its place.
-#' @param name The op's name in messages and programs; in a package it begins with that of the package.
-#' @param f The op, as a function of tensors: a value composed of other ops, for backends without a kernel, or
-#'   `function(x) NULL` where there are kernels alone. Arguments without a default are tensors, the others settings.
-#' @param derivative The rules, a list named by arguments: functions of `g`, the gradient of the op's result, and of any
-#'   of these by name: the op's arguments, the result `y`, the argument's `shape`. They are made of ops. An argument
-#'   without a rule has no gradient. `NULL`: the derivative is that of `f`, or the library's own for a kernel.
+#' A function that only needs its own gradient is simpler with [op_custom_gradient()]. An op belongs to the session; a
+#' new op replaces one of the same name.
+#' @param name The op's name in messages and programs; in a package it begins with the package's name.
+#' @param f The op, as a function of tensors. Its value is composed of other ops, and is used on backends without a
+#'   kernel; write `function(x) NULL` if every backend has a kernel. Arguments without a default are tensors, the others
+#'   are settings.
+#' @param derivative The derivative rules, a list named by arguments. A rule is a function of `g`, the gradient of the
+#'   op's result, and of any of these by name: the op's arguments, the result `y`, the argument's `shape`. Rules consist
+#'   of ops. An argument without a rule has no gradient. With `NULL` the derivative is that of `f`, or the library's own
+#'   for a kernel.
 #' @param kernels A list, named by backends, of functions that compute the op there: R functions of tensors, which may
 #'   use base R on `as.array(x)`, or Python functions of the library's tensors. With `derivative` a kernel may do
 #'   anything, as the library need not differentiate it.
-#' @param ... Nothing: the arguments after it are named.
-#' @param elementwise `TRUE`: an element of the result depends on those at its place alone.
-#' @param moves `TRUE`: the elements of the result are elements of the first argument.
-#' @param reduces `TRUE`: each element of the result combines elements of the first argument along `axis`, its second.
-#' @param linear Names of the arguments in which the op is linear, all of them together.
-#' @param multilinear Names of the arguments in each of which alone it is linear.
-#' @param domain The least and the largest number for which an elementwise op of one tensor has a value; outside it is
-#'   `NaN`.
+#' @param ... Must be empty: the following arguments are passed by name.
+#' @param elementwise `TRUE` if an element of the result depends only on the elements at the same position.
+#' @param moves `TRUE` if the elements of the result are elements of the first argument.
+#' @param reduces `TRUE` if each element of the result combines elements of the first argument along `axis`, its second.
+#' @param linear Names of the arguments in which the op is jointly linear.
+#' @param multilinear Names of the arguments in which the op is linear separately.
+#' @param domain The smallest and the largest number for which an elementwise op of one tensor has a value; outside it
+#'   is `NaN`.
 #' @returns `extend_op()`: a function with the arguments of `f`. `check_op()`: its `op`, invisibly.
 #' @section Gradient:
-#' The rules', on every backend and to any order: their own derivatives are those of higher order.
+#' The rules are the gradient on every backend; derivatives of any order differentiate them.
 #' @section Errors:
 #' - `gradops_error_type`: `f`, a rule or a kernel is not a function; a rule is for an argument that is not a tensor, or
 #'   has an argument that the op does not have.
-#' - `gradops_error_argument`: an invalid name, or one that gradops has; a fact that does not hold (`check_op()`).
-#' - `gradops_error_backend`: a backend's values that differ from NumPy's (`check_op()`).
-#' - `gradops_error_gradient`: gradients that differ between backends, or from finite differences (`check_op()`).
+#' - `gradops_error_argument`: an invalid name, or the name of an op of gradops; a fact that does not hold
+#'   (`check_op()`).
+#' - `gradops_error_backend`: a backend's values differ from NumPy's (`check_op()`).
+#' - `gradops_error_gradient`: gradients differ between backends, or from finite differences (`check_op()`).
 #' - `gradops_error_callback`: an error in one of the functions, whose condition is the parent.
 #' @source `autograd.extend` and `jax.extend.core.Primitive`.
 #' @seealso [op_custom_gradient()], [autodiff_function()], [r_function()], [gradcheck()].
@@ -44,7 +47,7 @@
 #' gradient(function(x) sum(soft_tanh(x)), c(-1, 3))
 #' check_op(soft_tanh, c(-1, 0.5, 3))
 #'
-#' # a function of R's own, whose derivative R does not have
+#' # a function of base R, which has no derivative for it
 #' bessel <- extend_op(
 #'   "bessel", function(x) NULL,
 #'   kernels = list(numpy = function(x) besselI(as.array(x), 0)),
@@ -85,10 +88,10 @@ print.gradops_op <- function(x, ...) {
   invisible(x)
 }
 
-#' @param op A function of `extend_op()`.
-#' @param natural Whether the rules are the derivatives of the values; `FALSE` for rules that are meant to differ, of
-#'   which then only the backends' agreement is checked.
-#' @param tolerance How far values and gradients of backends may differ, relative and absolute.
+#' @param op A function that `extend_op()` returned.
+#' @param natural Whether the rules are the derivatives of the values. Use `FALSE` for rules that differ on purpose;
+#'   then only the agreement of the backends is checked.
+#' @param tolerance The largest relative and absolute difference of values and gradients between backends.
 #' @rdname extend_op
 #' @export
 check_op <- function(op, ..., natural = TRUE, tolerance = 1e-6) {
@@ -104,13 +107,13 @@ check_op <- function(op, ..., natural = TRUE, tolerance = 1e-6) {
   check_number(tolerance)
   given <- as.list(match.call(op, rlang::call2("op", ...)))[-1]
   arguments <- utils::modifyList(as.list(formals(op)), given, keep.null = TRUE)
-  suppressWarnings(call_core( # of a kernel of R's at the edges of its domain
+  suppressWarnings(call_core( # R's kernels may warn at the edges of their domain
     "interop.r.check_extended_op", attr(op, "op"), lapply(unname(arguments), operand, "..."), flag(natural), tolerance
   ))
   invisible(op)
 }
 
-# The name of an op that a package, or a script, defines.
+# The full name of an op, which starts with the package that defines it, or "r" in a script.
 op_name <- function(name, env) {
   owner <- topenv(env)
   package <- if (isNamespace(owner)) getNamespaceName(owner) else "r"

@@ -1,21 +1,22 @@
-#' A function with a gradient of its own
+#' Define the gradient of a function
 #'
-#' `op_custom_gradient()` makes a function of tensors whose derivative is what you say, on every backend and to any
+#' `op_custom_gradient()` makes a function of tensors with the gradient that you define, on every backend and to any
 #' order: for numerical stability, for straight-through estimates, to clip or reverse gradients.
 #'
 #' With one function, `f` returns its value (or a list of values) and the gradient function, as `tuple(value, grad)`,
 #' `list(value, grad)` or a named list. With two, `f` returns its value, and `gradient` is called with `f`'s arguments.
 #'
-#' The gradient function may be written as any of
+#' The gradient function may have one of these forms:
 #' - `function(upstream)`, with an argument for each output if there are several;
-#' - `function(..., upstream = NULL)`, where `..1` and `upstream` both hold it (a list, for several outputs);
+#' - `function(..., upstream = NULL)`, where `..1` and `upstream` both hold the upstream gradient (a list, for several
+#'   outputs);
 #' - `function(x, y, upstream)`: `f`'s arguments by their names, then the upstream gradients.
 #'
-#' It returns one tensor (or R numeric) for a function of one argument; for several, a list in the order of the
-#' arguments, or named by them, with `NULL` for an argument without gradient. Where an argument is a list, the gradient
-#' may be a flat list with an entry for each tensor, in their order. Operations in it are recorded, so the second
-#' derivative is the derivative of the gradient function. It may write to `upstream`, and read what is around it: a
-#' derivative that it gives has the derivative by that, too.
+#' It returns one tensor (or R numbers) for a function of one argument. For several arguments it returns a list in their
+#' order, or named by them, with `NULL` for an argument without gradient. If an argument is a list, the gradient may be
+#' a flat list with an entry for each tensor, in their order. Operations in the gradient function are recorded, so the
+#' second derivative is the derivative of the gradient function. It may modify `upstream`, and it may use variables
+#' around it: the gradient then has derivatives with respect to them as well.
 #' @param f A function of tensors.
 #' @param gradient `NULL`, or the gradient as a function of `f`'s arguments and the upstream gradients, such as
 #'   `function(x, y, upstream)`.
@@ -23,9 +24,9 @@
 #' @section Errors:
 #' - `gradops_error_gradient`: no gradient function returned, a wrong number of gradients, or an unknown name among
 #'   them; raised when the function is called or differentiated.
-#' - `gradops_error_shape`: a gradient of a shape that does not fit its input's.
+#' - `gradops_error_shape`: a gradient whose shape does not fit its input.
 #' - `gradops_error_callback`: an error in `f` or in its gradient function, whose condition is the parent.
-#' @seealso [op_stop_gradient()] and [op_scaled_gradient()] for what is asked for most, [autodiff_function()],
+#' @seealso [op_stop_gradient()] and [op_scaled_gradient()] for the most common cases, [autodiff_function()],
 #'   [r_function()], [gradcheck()].
 #' @examplesIf gradops_available()
 #' # log(1 + exp(x)) with a gradient that does not overflow
@@ -35,7 +36,7 @@
 #' })
 #' gradient(log1pexp, 100)
 #'
-#' # the two functions apart: a gradient that is clipped on its way back
+#' # with two functions: a gradient that is clipped in the backward pass
 #' clipped <- op_custom_gradient(
 #'   function(x, limit) x,
 #'   function(x, limit, upstream) list(op_clip(upstream, -limit, limit), NULL)
@@ -58,7 +59,7 @@ op_custom_gradient <- function(f, gradient = NULL) {
   }
 }
 
-# The result of `f` for op_custom_gradient(), as a pair.
+# The result of `f` for op_custom_gradient(), as a pair of value and gradient function.
 custom_result <- function(result, f) {
   functions <- if (is.list(result)) vapply(result, is.function, NA)
   if (length(result) == 2 && sum(functions) == 1) {
@@ -69,7 +70,7 @@ custom_result <- function(result, f) {
   }
 }
 
-# `gradient` with `f`'s defaults for those of `f`'s arguments that it has without one.
+# `gradient`, in which arguments that it shares with `f` get the defaults of `f`.
 with_defaults <- function(gradient, f) {
   if (!rlang::is_closure(f) || !rlang::is_closure(gradient) || inherits(gradient, "python.builtin.object")) {
     return(gradient)
@@ -90,13 +91,14 @@ check_function <- function(f, name = rlang::caller_arg(f), call = caller_env()) 
   }
 }
 
-# A function to differentiate, and where: not in the other order. `instead` is for who left out where.
+# Check that a function and the point at which to differentiate it come in this order. `instead` is advice for a missing
+# point.
 check_function_at <- function(f, x, instead = NULL, name = rlang::caller_arg(f), call = caller_env()) {
   place <- rlang::caller_arg(x)
   if (missing(x)) {
     check_function(f, name, call)
     abort(
-      c(sprintf("`%s` is missing: where to differentiate.", place), i = instead),
+      c(sprintf("`%s` is missing: the point at which to differentiate.", place), i = instead),
       class = c("gradops_error_argument", "gradops_error"), argument = place, call = call
     )
   }
@@ -104,7 +106,7 @@ check_function_at <- function(f, x, instead = NULL, name = rlang::caller_arg(f),
     abort(
       c(
         sprintf("`%s` must be a function; got %s, and a function for `%s`.", name, friendly(f), place),
-        i = "The function comes first, then where to differentiate it."
+        i = "The function comes first, then the point at which to differentiate it."
       ),
       class = c("gradops_error_type", "gradops_error"), argument = name, call = call
     )
@@ -112,25 +114,25 @@ check_function_at <- function(f, x, instead = NULL, name = rlang::caller_arg(f),
   check_function(f, name, call)
 }
 
-# TRUE for a function of R's; Python's objects that can be called are functions too.
+# TRUE for an R function; callable Python objects are functions in R as well.
 is_r_function <- function(x) {
   is.function(x) && !inherits(x, "python.builtin.object")
 }
 
 #' Stop or scale a gradient
 #'
-#' `op_stop_gradient()` returns `variable` itself and no gradient. `op_scaled_gradient()` returns `x` itself and its
-#' gradient times `scale` (-1 reverses it: gradient reversal, Ganin and Lempitsky 2015). `op_scaled_gradient_ext()`
-#' scales and shifts it.
+#' `op_stop_gradient()` returns `variable` unchanged and stops its gradient. `op_scaled_gradient()` returns `x`
+#' unchanged and multiplies its gradient by `scale` (-1 reverses it: gradient reversal, Ganin and Lempitsky 2015).
+#' `op_scaled_gradient_ext()` scales and shifts the gradient.
 #' @param variable,x A tensor, a variable or R numbers, or a list of them.
 #' @param scale A number or tensor; 0 makes the gradient 0, and `x` stays connected.
 #' @param shift A number or tensor that is added to the gradient, or `NULL`.
-#' @param scale_shift_by_sum_over_axis `NULL`, or an axis (from 1): the shift is scaled by the sum of the absolute
-#'   gradient over it.
+#' @param scale_shift_by_sum_over_axis `NULL`, or an axis (from 1): the shift is multiplied by the sum of the absolute
+#'   gradient over that axis.
 #' @returns The tensor, unchanged.
-#' @seealso [with_stop_gradient()] for all that is computed in a block, [op_custom_gradient()].
+#' @seealso [with_stop_gradient()] for all values computed in a block, [op_custom_gradient()].
 #' @examplesIf gradops_available()
-#' # a target that the loss shall not move
+#' # a target that the loss must not move
 #' gradient(function(w) (w - op_stop_gradient(2 * w))^2, 3)
 #'
 #' # the straight-through estimator: values are rounded, gradients pass
@@ -156,13 +158,14 @@ op_scaled_gradient_ext <- function(x, scale, shift = NULL, scale_shift_by_sum_ov
   several(call_op("scaled_gradient_ext", operand(x), operand(scale), operand(shift), scale_shift_by_sum_over_axis))
 }
 
-#' Ask for gradients in place
+#' Request gradients for a tensor in place
 #'
-#' Marks a variable or a torch tensor, or has the active `GradientTape`s of TensorFlow watch a tensor.
+#' Marks a variable or a torch tensor as requiring a gradient, or makes TensorFlow's active `GradientTape`s watch a
+#' tensor.
 #' @param x A variable, a torch tensor or a TensorFlow tensor.
 #' @returns `x`, invisibly.
 #' @section Errors:
-#' - `gradops_error_gradient`: a NumPy or JAX array, or R numbers, which cannot be marked: make it a [variable()].
+#' - `gradops_error_gradient`: a NumPy or JAX array, or R numbers, cannot be marked: make it a [variable()].
 #' @seealso [variable()], [gradient()].
 #' @examplesIf gradops_available()
 #' x <- variable(c(1, 2))
@@ -180,14 +183,14 @@ set_requires_gradient <- function(x) {
   invisible(x)
 }
 
-#' Code without gradients to what is outside
+#' Stop gradients from a block of code
 #'
-#' Tensors made in the code of `with_stop_gradient()`, or after `local_stop_gradient()` until the calling function ends,
-#' pass no gradient to tensors made outside.
+#' Tensors computed in the code of `with_stop_gradient()`, or after `local_stop_gradient()` until the calling function
+#' ends, pass no gradient to tensors from outside.
 #' @param code Code to run.
 #' @param .local_envir The frame at whose end the scope ends.
-#' @returns The value of `code`; of `local_stop_gradient()` `NULL`, invisibly.
-#' @seealso [op_stop_gradient()] for one value, [with_no_grad()], which records nothing inside either.
+#' @returns The value of `code`; `local_stop_gradient()` returns `NULL`, invisibly.
+#' @seealso [op_stop_gradient()] for one value, [with_no_grad()], which also turns off recording inside the block.
 #' @examplesIf gradops_available()
 #' gradient(function(x) x * with_stop_gradient(x^2), 3)
 #' @export
@@ -201,26 +204,26 @@ local_stop_gradient <- function(.local_envir = parent.frame()) {
   local_scope("stop_gradient_scope", .local_envir = .local_envir)
 }
 
-#' Compute again instead of storing
+#' Recompute results in the backward pass instead of storing them
 #'
 #' Results computed in the code of `with_gradient_checkpoint()`, or after `local_gradient_checkpoint()` until the
-#' calling function ends, are not stored for the backward pass but computed again there. `checkpoint(f)` is `f` with
-#' nothing stored but its arguments and what `policy` says.
+#' calling function ends, are not stored for the backward pass but computed again there. `checkpoint(f)` is `f`, storing
+#' only its arguments and the results that `policy` selects.
 #'
-#' `checkpoint_name()` gives the value `x` a name by which a policy says whether it is stored; give it where the value
-#' is made. On TensorFlow there are no policies but `"nothing"` and `"everything"`, except of variables.
+#' `checkpoint_name()` gives the value `x` a name by which a policy selects it; call it where the value is computed. On
+#' TensorFlow only the policies `"nothing"` and `"everything"` are available, except for variables.
 #' @inheritParams with_stop_gradient
-#' @param f A function of tensors. Random numbers, R's and those of the Python libraries, are the same when it is run
-#'   again, and go on afterwards as if it had run once.
-#' @param policy The results that are stored beside the arguments, and are not computed again: `NULL` or `"nothing"`;
-#'   `"products"`, that is matrix products and convolutions; `"everything"`; or that of `save_only_these_names()` or
+#' @param f A function of tensors. When it runs again, random numbers, R's and the Python libraries', are the same as in
+#'   the first run, and the generators continue as if it had run once.
+#' @param policy Which results are stored in addition to the arguments: `NULL` or `"nothing"`; `"products"`, that is
+#'   matrix products and convolutions; `"everything"`; or the result of `save_only_these_names()` or
 #'   `save_anything_except_these_names()`.
 #' @param x A tensor, or a list of them.
 #' @param name A string.
 #' @param ... Names, as strings or vectors of them.
-#' @returns The value of `code`; of `local_gradient_checkpoint()` `NULL`, invisibly; of `checkpoint()` a function; of
-#'   `checkpoint_name()` the values of `x`; of `save_only_these_names()` and `save_anything_except_these_names()` a
-#'   policy.
+#' @returns `with_gradient_checkpoint()`: the value of `code`. `local_gradient_checkpoint()`: `NULL`, invisibly.
+#'   `checkpoint()`: a function. `checkpoint_name()`: the values of `x`. `save_only_these_names()` and
+#'   `save_anything_except_these_names()`: a policy.
 #' @section Gradient:
 #' Unchanged.
 #' @seealso [backward()], [jit()].
@@ -230,7 +233,7 @@ local_stop_gradient <- function(.local_envir = parent.frame()) {
 #' backward(y^2)
 #' x$grad
 #' gradient(checkpoint(function(x) exp(x)^2), 1)
-#' # the matrix product is stored, or one value by its name
+#' # store the matrix product, or one value by its name
 #' light <- checkpoint(function(x) sum(tanh(x %*% x)), policy = "products")
 #' f <- function(x) sin(checkpoint_name(exp(x), "e"))
 #' stored <- checkpoint(f, save_only_these_names("e"))
@@ -277,7 +280,7 @@ save_anything_except_these_names <- function(...) {
   policy_of_names("save_anything_except_these_names", ...)
 }
 
-# A policy as R has it, from one session to the next: the function and its names.
+# A policy in R that outlives the Python session: the name of the function and its arguments.
 policy_of_names <- function(save, ..., .call = parent.frame()) {
   names <- lapply(unname(list(...)), function(x) if (is.character(x)) as.list(unname(x)) else list(x))
   policy <- structure(list(save = save, names = do.call(c, names)), class = "gradops_checkpoint_policy")

@@ -1,7 +1,7 @@
-# R functions that are differentiated, on their way into Python.
+# Callbacks for R functions that are differentiated.
 
-# `f` for Python: its arguments have the names they had in R (`here$names`); with `joined`, a list that it returns is
-# one vector, and `here$rows` its names. `here$several` says whether it returned a list.
+# Make `f` callable from Python. Its arguments have the names they had in R (`here$names`). With `joined`, a list that
+# `f` returns becomes one vector, with the names `here$rows`. `here$several` says whether `f` returned a list.
 differentiated <- function(f, here, joined = FALSE) {
   force(f)
   force(here)
@@ -12,7 +12,7 @@ differentiated <- function(f, here, joined = FALSE) {
     if (inside() == 0) {
       state$lazy <- NULL
       state$missing <- NULL
-      state$replaces <- NULL # of the functions called now, see copy_of()
+      state$replaces <- NULL # set again by the functions of this call, see copy_of()
       state$in_time <- NULL
       state$heard <- NULL
       state$sinks <- sink.number()
@@ -36,7 +36,7 @@ differentiated <- function(f, here, joined = FALSE) {
   }
 }
 
-# Plain R values, also a TRUE or NA, have no gradient where tensors went in.
+# Warn about plain R values (also TRUE or NA) in the result of tensors: they have no gradient.
 check_dependence <- function(value, arguments) {
   if (!state$warned && is_plain(value) && any(vapply(arguments, is_recorded, NA))) {
     state$warned <- TRUE
@@ -57,7 +57,7 @@ is_plain <- function(value) {
   !is.null(value) && all(vapply(leaves_of(value), function(x) is.atomic(x) && !is.character(x), NA))
 }
 
-# R's `if` and `while` cannot be told about tensors; what R says of them does not help.
+# R's `if` and `while` cannot take tensors, and R's message about them does not help.
 explain_branch <- function(condition, class = "gradops_error_type") {
   explain_hint(condition, class, hints)
   explain_stopifnot(condition, class)
@@ -76,7 +76,8 @@ explain_branch <- function(condition, class = "gradops_error_type") {
   explain_hint(condition, class, hints_of_own_code)
 }
 
-# The message of `stopifnot()` about a tensor is wrong: it takes R's logicals alone. Its frame is alive and tells.
+# The message of `stopifnot()` about a tensor is wrong, as it takes R's logicals only. Its frame still exists, so its
+# arguments show whether one is a tensor.
 explain_stopifnot <- function(condition, class) {
   if (!inherits(condition, "simpleError") || !grepl(" not (all )?TRUE$", conditionMessage(condition))) {
     return()
@@ -93,7 +94,7 @@ explain_stopifnot <- function(condition, class) {
   }
 }
 
-# `f`, whose calls count as in a function that is differentiated, also where a backward pass makes them.
+# Make `f` count as a function that is being differentiated, also when a backward pass calls it.
 running_inside <- function(f) {
   force(f)
   function(...) {
@@ -114,7 +115,7 @@ vector_callback <- function(f, x) {
   callback(differentiated(f, here, joined = TRUE))
 }
 
-# As `c()`: the elements of a list of numbers and tensors as one vector, in R's order.
+# Join a list of numbers and tensors into one vector in R's order, as `c()` does.
 one_vector <- function(value) {
   if (is.list(value)) call_op("concatenate", lapply(unname(value), as_elements), 1L) else value
 }
@@ -131,12 +132,12 @@ names_of_elements <- function(value) {
   }
 }
 
-# `f` with arguments that are the same at each call.
+# `f` with further arguments that are the same at each call.
 with_extra <- function(f, extra) {
   if (length(extra) > 0) function(...) do.call(tensor_aware(f), c(list(...), lapply(extra, tensor_aware))) else f
 }
 
-# A function and where it is differentiated: what a call of gradops.functional needs, and the way back from its result.
+# A function and the point at which it is differentiated: the inputs for gradops.functional, and the form of the result.
 point <- function(func, x, extra, call = parent.frame()) {
   check_function_at(func, x, name = "func", call = call)
   check_differentiable(x, "x", call)
@@ -169,7 +170,7 @@ evaluate_at <- function(at, name, arguments) {
   }
 }
 
-# A result for each input in the form of a list of inputs.
+# The results, one for each input, in the form of the inputs.
 in_form <- function(results, at) {
   if (!at$several) results[[1]] else if (at$named) rebuilt(at$x, results) else results
 }

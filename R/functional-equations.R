@@ -2,38 +2,41 @@
 
 #' Solve a differential equation, with derivatives
 #'
-#' `ode()` has the arguments and the result of deSolve's, which takes ordinary R numbers alone. Here `y`, `times`,
-#' `parms` and what `func` closes over may be tensors, as they are in a function that is differentiated: the solution
-#' then has derivatives by them. deSolve need not be installed; `gradops::ode()` is this one where both are attached.
+#' `ode()` has the arguments and the result of deSolve's function, which takes only ordinary R numbers. Here `y`,
+#' `times`, `parms` and the variables that `func` closes over may be tensors, as they are in a function that is
+#' differentiated: the solution then has derivatives with respect to them. deSolve need not be installed;
+#' `gradops::ode()` is this function if both packages are attached.
 #'
-#' - `"lsoda"` switches between Adams' and backward differentiation formulas, `"bdf"` has the latter alone (`"lsode"`
-#'   and `"vode"` are other names of it), `"radau"` is Radau's implicit method: all for stiff equations, with the exact
-#'   Jacobian of `func`. `"ode45"` and `"ode23"` are Dormand and Prince's and Bogacki and Shampine's explicit methods,
-#'   with steps that `rtol` and `atol` bound. SciPy runs them (Hindmarsh 1983 for `"lsoda"`).
-#' - `"rk4"`, the classical method of Runge and Kutta, and `"euler"` take one step from each of `times` to the next. In
-#'   compiled code ([maximize_likelihood()], [jit()]), where values are not known, these are the methods to take.
-#' @param y Where the solution starts: a vector, with the names of its elements.
-#' @param times Where the solution is wanted; `y` is that at the first.
-#' @param func A function of a time, the values there, `parms` and `...`, to a list: first the slopes of all values,
-#'   then further numbers, which have columns of their own.
+#' - `"lsoda"` switches between Adams' methods and backward differentiation formulas (BDF); `"bdf"` uses only BDF
+#'   (`"lsode"` and `"vode"` are other names for it); `"radau"` is Radau's implicit method. All are for stiff equations
+#'   and use the exact Jacobian of `func`. `"ode45"` and `"ode23"` are the explicit methods of Dormand and Prince and of
+#'   Bogacki and Shampine; `rtol` and `atol` control their steps. SciPy runs them (Hindmarsh 1983 for `"lsoda"`).
+#' - `"rk4"`, the classical Runge-Kutta method, and `"euler"` take one step from each of `times` to the next. Use them
+#'   in compiled code ([maximize_likelihood()], [jit()]), where values are not known.
+#' @param y The initial values: a vector, with the names of its elements.
+#' @param times The times at which the solution is wanted; `y` is the state at the first.
+#' @param func A function of the time, the state, `parms` and `...` that returns a list: first the derivatives of the
+#'   state, then further numbers, which get columns of their own.
 #' @param parms Passed to `func`: a vector or a list with names, or `NULL`.
 #' @param method One of `"lsoda"`, `"bdf"`, `"lsode"`, `"vode"`, `"radau"`, `"ode45"`, `"ode23"`, `"rk4"`, `"euler"`.
-#' @param rtol,atol Bounds of a step's relative and absolute error: numbers, or `atol` one for each value.
-#' @param hini,hmax The first step, and the longest; by default the method finds them.
+#' @param rtol,atol Bounds on a step's relative and absolute error: numbers; `atol` may have one for each element of
+#'   `y`.
+#' @param hini,hmax The first and the largest step size; by default the method chooses them.
 #' @param ... Further arguments of `func`.
 #' @returns A matrix with a row for each of `times`. Its columns are `time`, the elements of `y`, and the further
 #'   numbers that `func` gives. It is a tensor if any argument or result of `func` is one.
 #' @section Gradient:
-#' The solution has derivatives by `y`, `parms` and `times`, which are as exact as the solution: set `rtol` and `atol`.
-#' `"ode45"` and `"ode23"` record their steps; `"rk4"` and `"euler"` are ordinary code. These four have derivatives of
-#' all orders, also by what `func` closes over. The implicit methods solve the adjoint equation backwards (Pontryagin
-#' 1962; Chen et al. 2018), which gives derivatives by `y`, `times` and the elements of `parms`.
+#' The solution has derivatives with respect to `y`, `parms` and `times`, which are as accurate as the solution: set
+#' `rtol` and `atol`. `"ode45"` and `"ode23"` record their steps; `"rk4"` and `"euler"` are ordinary code. These four
+#' have derivatives of all orders, also with respect to variables that `func` closes over. The implicit methods solve
+#' the adjoint equation backwards (Pontryagin 1962; Chen et al. 2018), which gives derivatives with respect to `y`,
+#' `times` and the elements of `parms`.
 #' @section Errors:
-#' - `gradops_error_argument`: a method, or an argument of deSolve's, that is not known here; slopes that are not as
-#'   many as `y`; a solution that ends before the last of `times`.
-#' - `gradops_error_gradient`: with an implicit method a tensor that `func` closes over has a gradient.
+#' - `gradops_error_argument`: a method or an argument of deSolve's that gradops does not have; a number of derivatives
+#'   that differs from the length of `y`; a solution that ends before the last of `times`.
+#' - `gradops_error_gradient`: an implicit method, and a tensor that `func` closes over and whose gradient is recorded.
 #' - `gradops_error_jit`: a method other than `"rk4"` and `"euler"` in compiled code.
-#' @seealso [uniroot()] and its neighbours, [fixed_point()].
+#' @seealso [uniroot()] and the other solvers, [fixed_point()].
 #' @examplesIf gradops_available()
 #' infected <- function(t, y, parms) {
 #'   with(as.list(c(y, parms)), {
@@ -89,7 +92,7 @@ ode <- function(y, times, func, parms = NULL, method = "lsoda", rtol = 1e-6, ato
   if (is_any_tensor(found)) with_dimnames(found, labels) else array(found, dim(found), labels)
 }
 
-# SciPy's methods by deSolve's names.
+# SciPy's methods, by the names that deSolve has for them.
 ode_methods <- c(
   lsoda = "LSODA", bdf = "BDF", lsode = "BDF", vode = "BDF", radau = "Radau", ode45 = "RK45", ode23 = "RK23"
 )
@@ -100,7 +103,7 @@ ode_others <- c(
   daspk = "radau", iteration = "euler"
 )
 
-# Arguments of deSolve's that would change the result.
+# Arguments of deSolve's that would change the result, so they raise an error.
 ode_refused <- c(
   "jacfunc", "jactype", "rootfunc", "events", "forcings", "lags", "dllname", "initfunc", "initforc", "initpar", "rpar",
   "ipar", "nout", "outnames", "fcontrol", "tcrit", "mf", "mass", "res", "hmin", "maxsteps", "maxord", "maxordn",
@@ -121,7 +124,7 @@ check_ode <- function(y, times, method, names, call = parent.frame()) {
   if (length(times) < 2L) unsupported("times", "must be two numbers or more.", call = call)
 }
 
-# Rows of values, one step of a method from each time to the next.
+# The solution, one row per time, by one step of a fixed-step method from each time to the next.
 fixed_steps <- function(y, times, slope, method) {
   rows <- list(y)
   named <- function(at) labelled(at, names(y))
@@ -143,15 +146,15 @@ fixed_steps <- function(y, times, slope, method) {
 
 labelled <- function(x, names) if (is_any_tensor(x)) with_names(x, names) else stats::setNames(x, names)
 
-# Rows of values by SciPy's methods, which find their steps on numbers. Tensors of `parms` are arguments of the
-# equation, as the adjoint equation has derivatives by these alone.
+# The solution, one row per time, by SciPy's methods, which choose their steps on numbers. Tensors of `parms` are
+# arguments of the equation, as the adjoint equation has derivatives only with respect to arguments.
 adaptive_steps <- function(y, times, rates, parms, slope, method, options) {
   labels <- names(y)
   parts <- if (is.list(parms)) parms else list(parms)
   moving <- which(vapply(parts, is_any_tensor, TRUE))
   if (!any_tensor(y, times, slope) && length(moving) == 0L) {
     right <- function(t, y) as.double(rates(as.vector(t), stats::setNames(as.vector(y), labels), parms)$slope)
-    if (method %in% c("LSODA", "BDF", "Radau")) options["jac"] <- list(NULL) # by differences: `right` is of numbers
+    if (method %in% c("LSODA", "BDF", "Radau")) options["jac"] <- list(NULL) # finite differences: `right` is plain
     return(in_numbers(call_core(
       "interop.r.stats.solution", callback(right, take = r_numbers), as.double(y), as.double(times), list(), method,
       options

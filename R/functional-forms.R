@@ -1,10 +1,10 @@
-# R numbers and lists of them, and derivatives in their form.
+# R numbers, lists of them, and derivatives in the same form.
 
 is_number <- function(x) {
   is.atomic(x) && (is.numeric(x) || is.complex(x))
 }
 
-# TRUE if derivatives at `x` are R numbers: not where they are part of another derivative.
+# TRUE if derivatives at `x` are R numbers; within another derivative they are tensors.
 gives_numbers <- function(x) {
   inside() == 0 && all_numbers(x)
 }
@@ -13,7 +13,7 @@ all_numbers <- function(x) {
   if (is.list(x)) all(vapply(x, function(part) is.null(part) || all_numbers(part), NA)) else is_number(x)
 }
 
-# Factors, dates and the like are no numbers to differentiate by.
+# Raise an error for factors, dates and the like: there are no derivatives with respect to them.
 check_differentiable <- function(x, name, call = parent.frame()) {
   for (part in leaves_of(x)) {
     plain <- if (is.object(part)) !is.atomic(part) || is_number(part) else !is.character(part) && !is.raw(part)
@@ -26,7 +26,7 @@ check_differentiable <- function(x, name, call = parent.frame()) {
   }
 }
 
-# R's whole numbers are numbers too where they are differentiated by.
+# Convert integers to doubles, so that they can be differentiated with respect to.
 as_doubles <- function(x) {
   if (is.list(x)) {
     x[] <- lapply(x, as_doubles)
@@ -36,7 +36,7 @@ as_doubles <- function(x) {
   x
 }
 
-# A gradient in the form of the input it is of.
+# A gradient in the form of its input.
 like <- function(gradient, input) {
   if (is.atomic(input) && is.null(attributes(input)) && is.null(attributes(gradient))) {
     return(gradient)
@@ -70,7 +70,7 @@ rebuilt <- function(x, leaves) {
   fill(x)
 }
 
-# numDeriv's calling form: what it approximates by has no effect here.
+# numDeriv's arguments: the settings of its approximation have no effect here.
 
 methods_of_numderiv <- c("Richardson", "simple", "complex")
 
@@ -94,7 +94,7 @@ check_numderiv <- function(method, side, arguments, size, call = parent.frame())
   }
 }
 
-# numDeriv takes the method as third argument too.
+# numDeriv also takes the method as an unnamed third argument.
 numderiv_extra <- function(...) {
   extra <- list(...)
   if (length(extra) > 0 && !nzchar(rlang::names2(extra)[1]) && is.character(extra[[1]])) {
@@ -103,7 +103,7 @@ numderiv_extra <- function(...) {
   extra
 }
 
-# A side for each element: 1, -1, or NA for both.
+# TRUE if `side` has 1, -1 or NA (both sides) for each element.
 are_sides <- function(side, size) {
   (is.numeric(side) || is.logical(side)) && is.atomic(side) && length(side) == size && all(is.na(side) | abs(side) == 1)
 }

@@ -1,18 +1,18 @@
 #' Solutions of equations and minima, with derivatives
 #'
-#' `fixed_point()` is the `x` with `f(x, ...) = x`, by iteration; `root()` the `x` with `f(x, ...) = 0`, by Newton's
-#' method; `argmin()` the `x` near `x0` that makes `f(x, ...)` least, by Newton's method with a line search. In a
-#' function that is differentiated, their derivatives are those of the implicit function theorem, to third order,
-#' whatever the iteration took: with respect to `...`, and to what `f` closes over.
-#' @param f A function of `x` and `...` to a value of `x`'s shape; of `argmin()` to one number.
-#' @param x0 Where to start: R numbers, a tensor or a variable, or a named list of them.
+#' `fixed_point()` returns the `x` with `f(x, ...) = x`, by iteration; `root()` the `x` with `f(x, ...) = 0`, by
+#' Newton's method; `argmin()` the `x` near `x0` that minimises `f(x, ...)`, by Newton's method with a line search. In a
+#' function that is differentiated, their derivatives come from the implicit function theorem, to third order, and do
+#' not depend on the iterations: with respect to `...`, and to the variables that `f` closes over.
+#' @param f A function of `x` and `...` that returns a value of `x`'s shape; for `argmin()`, one number.
+#' @param x0 The starting point: R numbers, a tensor or a variable, or a named list of them.
 #' @param ... Parameters of `f`: R numbers, tensors or variables.
-#' @param tol The largest change of an element, relative to `1 + abs(x)`, at which to stop. No less than four
-#'   units of rounding of the dtype.
-#' @param max_iterations How many steps at most.
+#' @param tol Stop when no element changes by more than this, relative to `1 + abs(x)`. At least four units of rounding
+#'   of the dtype.
+#' @param max_iterations The maximum number of steps.
 #' @returns The solution, in the form of `x0`; a tensor where `x0` or a parameter is one.
 #' @section Gradient:
-#' For `...` and what `f` closes over; none for `x0`.
+#' With respect to `...` and the variables that `f` closes over; none with respect to `x0`.
 #' @section Errors:
 #' - `gradops_error_gradient`: no convergence within `max_iterations`.
 #' - `gradops_error_shape`: an `f` that changes the shape.
@@ -62,8 +62,8 @@ solution <- function(.name, f, x0, parameters, tol, max_iterations, call = paren
   if (gives_numbers(c(list(x0), parameters))) like(in_numbers(result), x0) else result
 }
 
-# Numbers that wait in a log, in the environments of a function, become tensors: written down first where the function
-# is solved, which takes no derivatives, they would be constants.
+# Turn logged numbers in the environments of a function into tensors. Solvers run without recording; if the log were
+# written there, the tensors would be constants.
 write_closed_over <- function(f) {
   home <- environment(f)
   while (!is.null(home) && !isNamespace(home) && !identical(home, globalenv()) && !identical(home, emptyenv())) {

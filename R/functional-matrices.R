@@ -1,9 +1,9 @@
 #' Jacobians, Hessians and their products
 #'
-#' `jacobian()` and `hessian()` are all first derivatives of a function and all second derivatives of a scalar one, by
-#' automatic differentiation, and are called as numDeriv's are. `jvp()` is the value of `func` and its Jacobian times
-#' `v`, [vjp()] the product from the other side, `vhp()` and `hvp()` are the same with the Hessian, at the cost of one
-#' pass or two.
+#' `jacobian()` returns all first derivatives of a function, and `hessian()` all second derivatives of a scalar
+#' function, by automatic differentiation. They take the arguments of numDeriv's functions. `jvp()` returns the value of
+#' `func` and its Jacobian times `v`, [vjp()] the product from the other side; `vhp()` and `hvp()` are the same for the
+#' Hessian. A product costs one or two passes.
 #'
 #' A named list `x`, such as `list(W = , b = )`, is one argument of `func`, its parameters; an unnamed one holds the
 #' arguments of `func`.
@@ -12,22 +12,22 @@
 #' @param v A vector of the form of `x`.
 #' @param ... More arguments of `func`, passed on as they are.
 #' @param strict If `TRUE`, an input on which `func` does not depend is an error; otherwise its derivatives are zeros.
-#' @param strategy `"reverse-mode"`, by the elements of the value, or `"forward-mode"`, by those of `x`; `NULL` takes
-#'   the cheaper one (for `hessian()`, reverse mode).
-#' @param sparse If `TRUE`, matrices are sparse, of class `dgCMatrix` (package Matrix). Which elements can be other than
-#'   0 is found from a recorded program of `func`; columns without an element in common share a pass, so that a banded
-#'   Hessian of thousands of rows costs a handful. On NumPy, the default backend, only.
+#' @param strategy `"reverse-mode"`, one pass for each element of the value, or `"forward-mode"`, one for each element
+#'   of `x`; `NULL` takes the cheaper one (for `hessian()`, reverse mode).
+#' @param sparse If `TRUE`, matrices are sparse, of class `dgCMatrix` (package Matrix). The sparsity pattern comes from
+#'   a recorded program of `func`; columns that share no row are computed in one pass, so a banded Hessian of thousands
+#'   of rows costs a handful of passes. Only on NumPy, the default backend.
 #' @inheritParams grad
-#' @returns Without `x`, `jacobian(func)` and `hessian(func)` are functions of it. For R numbers: `jacobian()` gives a
-#'   matrix with a row for each element of the value (in R's order) and a column for each of `x`, with the names of
-#'   both; `hessian()` a square matrix with the names of `x`; the products a list of `value` and `product`. For a list
-#'   of R numbers, `jacobian()` gives a list of such matrices in the form of `x`, and `hessian()` a list of lists. For
-#'   tensors: tensors, of the shape of the value followed by that of `x`. With `sparse` matrices in both cases, whose
-#'   rows and columns are elements in R's order.
+#' @returns Without `x`, `jacobian(func)` and `hessian(func)` are functions of `x`. For R numbers, `jacobian()` returns
+#'   a matrix with a row for each element of the value (in R's order) and a column for each element of `x`, with the
+#'   names of both; `hessian()` a square matrix with the names of `x`; the products a list of `value` and `product`. For
+#'   a list of R numbers, `jacobian()` returns a list of such matrices in the form of `x`, and `hessian()` a list of
+#'   lists. For tensors they return tensors, of the shape of the value followed by the shape of `x`. With `sparse` they
+#'   return matrices in both cases, whose rows and columns are elements in R's order.
 #' @section Errors:
-#' - `gradops_error_gradient`: `hessian()` of a function that is not scalar; with `strict`, no dependence.
+#' - `gradops_error_gradient`: `func` of `hessian()` is not scalar; with `strict`, `func` does not depend on an input.
 #' - `gradops_error_argument`: an unknown `strategy`, `method` or `side`.
-#' - `gradops_error_type`: with `sparse`, tensors of another backend than NumPy's.
+#' - `gradops_error_type`: with `sparse`, tensors of a backend other than NumPy.
 #' - `gradops_error_jit`: with `sparse`, a function that looks at values, as `if (x > 0)` does.
 #' - `gradops_error_callback`: an error in `func`, whose condition is the parent.
 #' @seealso [gradient()], [objective()] for optimisers.
@@ -39,7 +39,7 @@
 #' loss <- function(x) sum(x * (A %*% x)) / 2 - sum(c(1, -1) * x)
 #' c(0, 0) - solve(hessian(loss, c(0, 0)), grad(loss, c(0, 0)))
 #'
-#' # products with a vector cost a pass or two, whatever the size
+#' # products with a vector cost one or two passes, whatever the size
 #' hvp(function(x) sum(x^3), c(1, 2), v = c(1, 0))$product
 #' jvp(function(x) exp(x), c(0, 1), v = c(1, 1))$product
 #' vjp(function(x) exp(x), c(0, 1), v = c(1, 1))$product
@@ -102,7 +102,8 @@ hessian_by <- function(at, strict = FALSE, strategy = "reverse-mode") {
   by_pairs(flat_matrix, if (at$several) result else list(list(result)), at)
 }
 
-# For each pair of inputs a matrix, by `matrix_of` its fields or numbers and the inputs; in the form of these.
+# A matrix for each pair of inputs, made by `matrix_of` from the result and the inputs; a list of lists in the form of
+# the inputs.
 by_pairs <- function(matrix_of, rows, at) {
   rows <- Map(function(row, input) Map(matrix_of, row, at$leaves, list(names(input))), rows, at$leaves)
   if (at$several) in_form(lapply(rows, in_form, at), at) else rows[[1]][[1]]
@@ -117,7 +118,7 @@ flat_matrix <- function(result, input, rows = NULL) {
   matrix(as.vector(result), ncol = length(input), dimnames = if (named) list(rows, names(input)))
 }
 
-# A sparse derivative: by output and input the fields of a matrix.
+# The fields of a sparse derivative for each output and input.
 sparse_at <- function(at, name, ...) {
   rlang::check_installed("Matrix", "for `sparse = TRUE`.", call = at$call)
   py_to_r(call_core("interop.r.sparse", name, at$f, inputs_of(at), ..., .call = at$call))

@@ -1,16 +1,16 @@
-# Derivatives that are asked for again: from the second time on, with a loop from the first, a function is compiled as
+# Repeated derivatives: from the second call on, or from the first if it has a loop, a function is compiled as
 # objective(jit = TRUE) does.
 #
-# A program does not do again what `f` does besides computing its value: print, count, draw random numbers, read files.
-# So a function is compiled only where all the code that it can reach is known to compute (`does_nothing_else()`, a
-# list of what is allowed, as a list of what is not would always lack something). And nobody asked for a program: what
-# it would say otherwise than the function itself (an error, a warning, a refusal to compile) is dropped, and the
-# function runs as it stands, which says it in its own words.
+# A program leaves out the effects of `f`: printing, counting, drawing random numbers, reading files. So a function is
+# compiled only if all the code that it can reach is known to have no effects: `does_nothing_else()` has a list of
+# allowed functions, as a list of forbidden ones would never be complete. The user did not ask for a program, so
+# whatever the program would report differently from the function (an error, a warning, a refusal to compile) is
+# dropped, and the function itself runs and reports it.
 
-# Derivatives of `f` at a list of arguments by a program: its value and gradient, as interop.r.objective() gives them,
-# or its `hessian` or `jacobian` by the first argument, a vector or an array; NULL where `f` is to run as it stands.
-# More arguments are part of the program, and others than the last time are a new start. `users` is the code of `f`
-# that is the user's.
+# Return a function of a list of arguments that gives derivatives of `f` by a program: value and gradient, as
+# interop.r.objective() returns them, or the `hessian` or `jacobian` with respect to the first argument, a vector or an
+# array. It returns NULL if `f` has to run uncompiled. Further arguments are part of the program; if they change,
+# counting starts again. `users` is the code of `f` that the user wrote.
 repeated <- function(f, of = "gradient", users = f) { # nolint: cyclocomp_linter. Its functions count as one.
   calls <- traces <- 0L
   run <- extra <- here <- NULL
@@ -67,7 +67,8 @@ program_of <- function(of, in_python) {
   )
 }
 
-# The value and the Jacobian of a function of a vector that is known to do nothing else, as a likelihood's reports.
+# The value and the Jacobian of a function of a vector that is known to have no effects, for example a likelihood's
+# reports.
 value_and_jacobian <- function(f, x) {
   make <- function(traced, here, compiled) {
     call_core("interop.r.value_and_jacobian", callback(differentiated(traced, here), owner = here), compiled)
@@ -78,15 +79,16 @@ value_and_jacobian <- function(f, x) {
   list(value = found[[2L]], jacobian = found[[1L]])
 }
 
-# A loop is recorded in the time in which the tape runs it, or less, so that its program is made at the first call.
+# TRUE if `f` has a loop. Recording a loop takes no longer than running it on the tape, so its program is made at the
+# first call.
 has_loop <- function(f) any(c("for", "while", "repeat") %in% all.names(body(f)))
 
-# The same of parameters that may be a list.
+# The same for parameters that may be a list.
 repeated_of_lists <- function(f) {
   of_lists(f, repeated(f), function(of_vector) repeated(of_vector, users = f))
 }
 
-# The same of the `hessian` or `jacobian`, as a matrix, by a named list as matrices for its parts.
+# The same for the `hessian` or `jacobian`, a matrix; for a named list, matrices for its parts.
 repeated_matrix <- function(f, of) {
   by_vector <- repeated(f, of)
   by_layout <- function(found, layout) {
@@ -114,7 +116,7 @@ block <- function(found, rows, columns) {
   found
 }
 
-# `evaluate`, an evaluator of `f`, with a program from the second call on.
+# `evaluate`, an evaluator of `f`, replaced by a program from the second call on.
 or_again <- function(evaluate, f) {
   again <- repeated_of_lists(f)
   by_program <- FALSE
@@ -128,7 +130,7 @@ or_again <- function(evaluate, f) {
 
 is_vector_of_doubles <- function(x) gives_numbers(x) && !is.object(x) && !is.list(x) && !is.complex(x) && length(x) > 0L
 
-# The derivatives of `f` that are asked for again, the same ones for the same `f` while its environment lives.
+# The repeated derivatives of `f`, kept for the same `f` as long as its environment lives.
 derivatives_of <- function(f) {
   home <- environment(f)
   make <- function() {
@@ -144,18 +146,18 @@ derivatives_of <- function(f) {
     identical(rlang::wref_key(reference), home) && identical(rlang::wref_value(reference)$f, f)
   }
   reference <- recently(differentiated_lately, is_of_f, function() rlang::new_weakref(home, make()), most = 20L)
-  if (inside() == 0) state$warned <- FALSE # as a new one would
+  if (inside() == 0) state$warned <- FALSE # a new function would warn again
   rlang::wref_value(reference)
 }
 
-# The `hessian` or `jacobian` of `f` by a program; NULL where there is none.
+# The `hessian` or `jacobian` of `f` by a program; NULL if there is no program.
 matrix_again <- function(of, f, x, extra) {
   if (!missing(x) && rlang::is_closure(f)) derivatives_of(f)[[of]](c(list(x), extra))
 }
 
 differentiated_lately <- new.env(parent = emptyenv())
 
-# TRUE if the code of `f`, and of all functions it can reach, is known to do nothing but compute.
+# TRUE if the code of `f`, and of all functions it can reach, is known to have no effects.
 does_nothing_else <- function(f) {
   seen <- list()
   is_known <- function(f, name) {
@@ -194,8 +196,8 @@ does_nothing_else <- function(f) {
   is_known(f, "")
 }
 
-# The functions that code calls: `names` (NA where the function is itself computed), those among them that the code
-# only makes by `function`, `local`, and calls of `::`, `spaces`.
+# The functions that code calls: `names` (NA for a function that is itself computed); `local`, those among them that the
+# code itself defines with `function`; `spaces`, the calls of `::`.
 calls_in <- function(code) {
   names <- character()
   made <- assigned <- character()
@@ -240,7 +242,7 @@ calls_in <- function(code) {
   list(names = unique(names), local = setdiff(made, assigned), spaces = spaces)
 }
 
-# TRUE if a variable is there and holds ordinary data of R's or a function, or if it is not there.
+# TRUE if a variable holds ordinary R data or a function, or does not exist.
 is_constant <- function(name, env) {
   while (!identical(env, emptyenv())) {
     if (exists(name, envir = env, inherits = FALSE)) {
@@ -270,7 +272,7 @@ pure_names <- function() {
   }
 }
 
-# Of R's own, beside those that gradops has under the same name.
+# Pure functions of R, in addition to those for which gradops has a function of the same name.
 pure_functions <- c(
   "{", "(", "if", "for", "while", "repeat", "break", "next", "return", "function", "<-", "=", "[", "[[", "$", "::",
   "&&", "||", "!", ":", "~", "xor", "identity", "invisible", "list", "numeric", "integer", "double", "logical",

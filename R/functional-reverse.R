@@ -1,29 +1,32 @@
 #' Derivatives of R functions
 #'
-#' `grad(func, x)` is the gradient of `func` at `x`, exact to rounding, and is called as `numDeriv::grad()` is; so are
-#' [jacobian()] and [hessian()]. `gradient(f, x)` is the same, and also gives gradients of recorded tensors.
+#' `grad(func, x)` returns the gradient of `func` at `x`, exact to rounding, with the arguments of `numDeriv::grad()`;
+#' [jacobian()] and [hessian()] follow numDeriv as well. `gradient(f, x)` is the same, and also returns gradients of
+#' recorded tensors.
 #'
-#' `grad(f)`, without `x`, and `grad_fn(f)` are the gradient of `f` as an R function of R numbers, `value_and_grad(f)`
-#' gives its value and its gradient, and `hessian_fn(f)`, or `hessian(f)`, its Hessian: what [stats::optim()],
-#' [stats::nlminb()], [stats::optimHess()] and `maxLik::maxLik()` want. With [objective()] they share one evaluation.
+#' `grad(f)`, without `x`, and `grad_fn(f)` return the gradient of `f` as an R function of R numbers.
+#' `value_and_grad(f)` returns a function for the value and the gradient, and `hessian_fn(f)`, or `hessian(f)`, one for
+#' the Hessian, as [stats::optim()], [stats::nlminb()], [stats::optimHess()] and `maxLik::maxLik()` need them. With
+#' [objective()] they share one evaluation.
 #'
 #' `f` is ordinary R code on tensors of the default backend: R's arithmetic and mathematics, `sum()`, `[`, `%*%` and the
-#' ops. R numbers come back as R numbers, with the dim and names of the input (integers count as numbers); for tensors
-#' and variables, and in a function that is itself being differentiated or compiled, derivatives are tensors.
+#' ops. For R numbers the result is R numbers, with the dim and names of the input (integers count as numbers). For
+#' tensors and variables, and in a function that is itself being differentiated or compiled, derivatives are tensors.
 #'
-#' `grad()` of a function that is vectorised, with a value for each element of `x`, is the derivative of each, as in
-#' numDeriv: the Jacobian times a vector of ones.
+#' For a vectorised function, whose value has an element for each element of `x`, `grad()` returns the derivative of
+#' each, as numDeriv does: the Jacobian times a vector of ones.
 #'
 #' `value_and_grad_fn()` is the old name of `value_and_grad()`; it warns.
 #' @param f,func A function that returns one number (for `grad()`, or as many as `x` holds).
-#' @param argnums The arguments to differentiate by, positions from 1 or names; for several, the gradient is a list.
+#' @param argnums The arguments to differentiate with respect to: positions from 1, or names. For several, the gradient
+#'   is a list.
 #' @param has_aux If `TRUE`, `f` returns a list of its value and something else, which is passed through.
 #' @param f_or_y A function, or a tensor computed from `x`.
-#' @param x R numbers, a tensor, a variable, or a list of these, which goes to the function as one argument. Without it
-#'   `grad(func)` is a function.
+#' @param x R numbers, a tensor, a variable, or a list of these, which is passed to the function as one argument.
+#'   Without it `grad(func)` is a function.
 #' @param ... More arguments of the function, passed on as they are.
-#' @param method,side,method.args Settings of numDeriv's approximation: checked, then ignored, as nothing is
-#'   approximated. At a kink the derivative is the op's own, whatever `side` says.
+#' @param method,side,method.args Settings of numDeriv's approximation: checked, then ignored, as the derivative is
+#'   exact. At a kink the derivative is the op's own, whatever `side` says.
 #' @returns `grad()`, `gradient()`: the gradient, in the form of `x`. `grad_fn()`: a function that returns it (with
 #'   `has_aux`, a list of it and `aux`). `value_and_grad()`: a function that returns a list of `value` and `gradient`
 #'   (and `aux`). `hessian_fn()`: a function that returns what [hessian()] does. These functions take `f`'s arguments.
@@ -31,33 +34,34 @@
 #' - `gradops_error_gradient`: `f` returns no number, or more than one.
 #' - `gradops_error_argument`: an unknown `method` or `side`.
 #' - `gradops_error_callback`: an error in `f`, whose condition is the parent.
-#' @section R code as it stands:
-#' While `f` is differentiated (or compiled by [jit()]), a copy of it runs in which base R's functions take tensors, and
-#' so do the functions that it calls, yours or those of packages; `f` itself and the search path stay as they are.
-#' - `h <- numeric(n); h[i] <- v`, `M[i, ] <- v`, `x[["a"]] <- v`: R's vectors and matrices take tensors, and grow.
+#' @section Ordinary R code:
+#' While `f` is differentiated (or compiled by [jit()]), gradops runs a copy of it in which base R's functions take
+#' tensors. The functions that it calls, yours or those of packages, are copied as well; `f` itself and the search path
+#' do not change.
+#' - `h <- numeric(n); h[i] <- v`, `M[i, ] <- v`, `x[["a"]] <- v`: R's vectors and matrices can hold tensors, and grow.
 #' - `as.numeric()`, `as.vector()`, `as.matrix()`, `as.array()`, `as.complex()` keep a tensor whose gradient would be
-#'   lost. `op_stop_gradient(x)` first, or [op_convert_to_array()], takes the values out.
-#' - Comparisons give R's logicals where values are known, so `if`, `while`, `&&`, `||`, `stopifnot()`, `switch()`,
-#'   `which()`, `%in%` decide by them; `for (v in x)` goes through the elements. In compiled code, where values are not
-#'   known, comparisons are tensors, and what decides is the error `gradops_error_jit`, which names it.
+#'   lost. To take the values out, use `op_stop_gradient(x)` first, or [op_convert_to_array()].
+#' - Comparisons give R's logicals if values are known, so `if`, `while`, `&&`, `||`, `stopifnot()`, `switch()`,
+#'   `which()`, `%in%` work; `for (v in x)` visits the elements. In compiled code, where values are not known,
+#'   comparisons are tensors, and a decision that needs them raises `gradops_error_jit`, which names it.
 #' - `print()`, `cat()`, `format()`, `sprintf()`, `paste()` show the values.
 #'
-#' S4 methods and compiled code get the tensor itself: an error says where they cannot take it. `vignette("r-code")` has
-#' examples, and a page for those who come from RTMB.
+#' S4 methods and compiled code get the tensor itself; if they cannot take it, the error says so. `vignette("r-code")`
+#' has examples, and a section for users of RTMB.
 #' @section Repeated calls:
 #' On the NumPy backend a function that is differentiated a second time (with a loop, the first time) is compiled, as by
-#' [jit()], and its program is kept for the next calls: by `grad_fn(f)`, `value_and_grad(f)`, `hessian_fn(f)` and
-#' `objective(f)` as long as these live, by `gradient(f, x)`, `grad(f, x)`, `hessian(f, x)` and `jacobian(f, x)` for the
-#' last 20 functions, by a vector, an array or a list of them (of Hessians and Jacobians a named one). More arguments
-#' (`gradient(f, x, data)`) are part of the program: with others the function runs as it stands once. The results are
-#' the same to rounding. The function is compiled anew where a variable that it finds outside has changed or it takes
-#' another branch; it runs as it stands at each call where its code, or that of a function that it calls, may do more
-#' than compute: print, warn, assign outside, draw random numbers, ask for the time, call Python.
+#' [jit()], and its program is kept for the next calls. `grad_fn(f)`, `value_and_grad(f)`, `hessian_fn(f)` and
+#' `objective(f)` keep it as long as they live; `gradient(f, x)`, `grad(f, x)`, `hessian(f, x)` and `jacobian(f, x)`
+#' keep it for the last 20 functions. `x` may be a vector, an array or a list of them (a named list for Hessians and
+#' Jacobians). Further arguments (`gradient(f, x, data)`) are part of the program: if they change, the function runs
+#' uncompiled once. The results are the same to rounding. The function is compiled again if an outer variable that it
+#' reads has changed or it takes another branch. It always runs uncompiled if its code, or that of a function that it
+#' calls, may have effects: print, warn, assign outside, draw random numbers, read the time, call Python.
 #' @section Lost gradients:
-#' Where `f` returns plain numbers, or makes a data frame of a tensor, the gradient ends there. Once in each evaluation
-#' of `f` this is the warning `gradops_warning_gradient`. Looking is silent: `print()`, `summary()`, `order()`,
-#' `as.logical()`, `as.integer()`, `as.character()`.
-#' @references Gilbert and Varadhan, numDeriv: Accurate Numerical Derivatives, for the calling form.
+#' If `f` returns plain numbers, or makes a data frame of a tensor, the gradient ends there, and each evaluation of `f`
+#' gives the warning `gradops_warning_gradient` once. Functions that only look at values do not warn: `print()`,
+#' `summary()`, `order()`, `as.logical()`, `as.integer()`, `as.character()`.
+#' @references Gilbert and Varadhan, numDeriv: Accurate Numerical Derivatives, for the arguments.
 #' @seealso [objective()], which evaluates once for value and gradient; [jacobian()] and [hessian()]; [backward()];
 #'   [jit()].
 #' @examplesIf gradops_available()
@@ -71,7 +75,7 @@
 #' loss <- function(p) -sum(dbinom(mtcars$am, 1, plogis(p$a + p$b * mtcars$wt), log = TRUE))
 #' value_and_grad(loss)(list(a = 0, b = 0))
 #'
-#' # of what was computed already
+#' # the gradient of a tensor that was computed before
 #' x <- parameter(c(1, 2))
 #' gradient(sum(x^3), x)
 #' @export
@@ -139,7 +143,7 @@ value_and_grad <- function(f, argnums = 1L, has_aux = FALSE) {
   value_and_grad_by(f, if (!has_aux && identical(argnums, 1L)) repeated_of_lists(f), argnums, has_aux)
 }
 
-# By `again`, where it knows them.
+# `value_and_grad()`, by the programs of `again` where it has them.
 value_and_grad_by <- function(f, again, argnums = 1L, has_aux = FALSE) {
   positions <- if (length(argnums) == 1) argnums - 1L else as.list(argnums - 1L)
   here <- new.env()

@@ -1,21 +1,21 @@
 #' R's solvers in functions that are differentiated
 #'
 #' `uniroot()`, `optimize()`, `optim()`, `nlm()`, `nlminb()` and `integrate()` of stats for functions that return
-#' tensors, as they do where they close over a tensor that is differentiated. The solution then has derivatives: a root
-#' and a minimum by the implicit function theorem, an integral under the integral sign and by its bounds (Leibniz). For
-#' ordinary R vectors the stats function is called.
+#' tensors, as functions do that close over a tensor that is differentiated. The solution then has derivatives: a root
+#' and a minimum by the implicit function theorem, an integral under the integral sign and with respect to its bounds
+#' (Leibniz). For ordinary R vectors the stats function is called.
 #'
-#' R's solver finds the solution on numbers. Newton's method then improves it, and three further steps are recorded, by
-#' which derivatives are right up to the third. So the solution is more exact than `tol` asks. A minimum on a bound
-#' stays there: it moves with the bound alone.
+#' R's solver finds the solution on numbers. Newton's method then improves it, and three further steps are recorded,
+#' which make derivatives right up to the third order. So the solution is more accurate than `tol` asks. A minimum on a
+#' bound stays there: it moves only with the bound.
 #'
-#' The derivatives of an integral are those of the sum over the points of a 21-point Gauss-Kronrod rule, in parts that
-#' are halved until its error is below 1e-10.
+#' The derivatives of an integral are those of the sum over the nodes of a 21-point Gauss-Kronrod rule; intervals are
+#' halved until the error is below 1e-10.
 #'
-#' In compiled code, where values are not known: `uniroot()` bisects, `optimize()` takes the golden section, `optim()`,
-#' `nlm()` and `nlminb()` 25 of Newton's steps with a damping, from where they start, without bounds. `integrate()`
-#' takes a double exponential rule of some 400 to 1000 points, whose error is not looked at: it does not see a peak
-#' narrower than some hundredth of the interval.
+#' In compiled code, where values are not known, `uniroot()` bisects, `optimize()` uses golden section search, and
+#' `optim()`, `nlm()` and `nlminb()` take 25 damped Newton steps from the starting values, without bounds. `integrate()`
+#' uses a double exponential rule with about 400 to 1000 points and does not check its error: it misses a peak narrower
+#' than about a hundredth of the interval.
 #' @param f,fn,gr,par,p,start,objective,gradient,interval,lower,upper,f.lower,f.upper As in stats: bounds and starting
 #'   values may be tensors.
 #' @param extendInt,check.conv,tol,maxiter,trace,maximum,method,control,hessian As in stats.
@@ -23,15 +23,14 @@
 #' @param subdivisions,rel.tol,abs.tol,stop.on.error,keep.xy,aux As in stats.
 #' @param ... More arguments of the function.
 #' @returns The result of the function in stats, with tensors for `root`, `f.root`, `minimum`, `objective`, `par`,
-#'   `estimate`, `gradient`, `value`, `hessian`. Where values are not known, counts of iterations and `abs.error` are
-#'   `NA`.
+#'   `estimate`, `gradient`, `value`, `hessian`. If values are not known, counts of iterations and `abs.error` are `NA`.
 #' @section Gradient:
-#' To what the function closes over, to the third order; `integrate()` also to its bounds, to all orders. None to
-#' starting values and brackets, as the solution does not depend on them.
+#' With respect to variables that the function closes over, to the third order; `integrate()` also with respect to its
+#' bounds, to all orders. Starting values and brackets have no gradient, as the solution does not depend on them.
 #' @section Errors:
-#' - `gradops_error_gradient`: a root or a minimum without derivative: the slope is 0 at the root, the curvature at the
-#'   minimum.
-#' - `gradops_error_jit`: what needs values in compiled code.
+#' - `gradops_error_gradient`: a root or a minimum without derivative: the slope at the root, or the curvature at the
+#'   minimum, is 0.
+#' - `gradops_error_jit`: a setting that needs values, in compiled code.
 #' @seealso [root()] and [fixed_point()].
 #' @examplesIf gradops_available()
 #' gradient(function(a) uniroot(function(x) x^3 - a, c(0, 5))$root, 8)
@@ -100,7 +99,7 @@ optimise <- optimize
 optim <- function(par, fn, gr = NULL, ..., method = c("Nelder-Mead", "BFGS", "CG", "L-BFGS-B", "SANN", "Brent"),
                   lower = -Inf, upper = Inf, control = list(), hessian = FALSE) {
   noted <- new.env()
-  control <- seen(control, "optim") # settings of the search, as its step
+  control <- seen(control, "optim") # settings of the search, such as its step
   method <- if (missing(method) && any(lower > -Inf, upper < Inf)) "L-BFGS-B" else match.arg(method)
   found <- on_numbers(noted, {
     start <- number_of(par, noted)
@@ -199,7 +198,7 @@ integrate <- function(f, lower, upper, ..., subdivisions = 100L, rel.tol = .Mach
   )
 }
 
-# The minimum near `found`, with derivatives; from `start` where values are not known.
+# The minimum near `found`, with derivatives; the search starts from `start` if values are not known.
 least <- function(name, f, found, start, lower, upper, noted, sign = NULL, call = parent.frame()) {
   if (is.null(found) && any(lower > -Inf, upper < Inf)) {
     needs_values(sprintf("`%s` with bounds", name), "Transform the parameters: `exp(x)`.", call)
@@ -208,25 +207,25 @@ least <- function(name, f, found, start, lower, upper, noted, sign = NULL, call 
   solved("least", f, found, ends[[1]], ends[[2]], ends[[3]], noted$tensor, sign %||% 1, name, call = call)
 }
 
-# The result of a solver of `gradops.interop.r.stats` for a function and, where values are known, what R's found.
+# The result of a solver of `gradops.interop.r.stats`, from R's solution `found` if values are known.
 solved <- function(solver, f, found, ..., call = parent.frame()) {
   f <- callback(differentiated(f, new.env()))
   call_core(paste0("interop.r.stats.", solver), f, if (!is.null(found)) operand(unname(found)), ..., .call = call)
 }
 
-# The value of `code`, or NULL where it needed values that a trace does not know.
+# The value of `code`, or NULL if it needs values that a trace does not know.
 on_numbers <- function(noted, code) {
   delayedAssign("left", return(NULL)) # as callCC() does: handlers take longer than the search for a root
   noted$leave <- function() left
   code
 }
 
-# `f` with numbers for its tensors, of which one stays in `noted`.
+# `f` with its tensors converted to numbers; the last tensor stays in `noted`.
 numbers_of <- function(f, noted) {
   if (inherits(f, "gradops_objective")) {
     abort(
       c(
-        "An objective is no function: it has several.",
+        "An objective is not a function: it has several.",
         i = "Write `optim(par, m$fn, m$gr)`, `nlminb(par, m$fn, m$gr, m$he)` or `nlm(m$nlm, par)` of an objective `m`."
       ),
       class = c("gradops_error_type", "gradops_error"), argument = "f", call = NULL

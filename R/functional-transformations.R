@@ -1,36 +1,37 @@
-# Transformations in JAX's form: of R functions, to R functions. See python/gradops/functional/transformations.py.
+# JAX-style transformations: R functions to R functions. See python/gradops/functional/transformations.py.
 
 #' Pullbacks and pushforwards
 #'
-#' `vjp(func, x)` runs `func` once, and gives its value and a function from gradients of the value to those of `x`, to
-#' be called as often as needed: the rows of a Jacobian, or one gradient for each of several losses, are one run of
-#' `func`. `linearize(func, x)` gives its value and a function from directions at `x` to those of the value.
-#' `linear_transpose(func, x)` is the transpose of a linear function, without its matrix.
+#' `vjp(func, x)` runs `func` once, and returns its value and a function from gradients of the value to gradients of
+#' `x`. This function can be called any number of times: the rows of a Jacobian, or the gradients of several losses,
+#' need one run of `func`. `linearize(func, x)` returns the value and a function from directions at `x` to directions of
+#' the value. `linear_transpose(func, x)` returns the transpose of a linear function, without its matrix.
 #'
 #' A named list `x`, such as `list(W = , b = )`, is one argument of `func`, its parameters; an unnamed one holds the
-#' arguments of `func`. The value may be a list, too. With `v` `vjp()` is the product itself, as [jvp()].
-#' @param func A function of R code that works on tensors, to a tensor or a list of them.
-#' @param x R numbers, a tensor or a variable; or a list of these. `linear_transpose()` looks at its form alone.
+#' arguments of `func`. The value may also be a list. With `v`, `vjp()` returns the product itself, like [jvp()].
+#' @param func A function of R code that works on tensors, and returns a tensor or a list of them.
+#' @param x R numbers, a tensor or a variable; or a list of these. `linear_transpose()` uses only its form.
 #' @param v `NULL`, or a vector of the form of the value.
 #' @param ... More arguments of `func`, passed on as they are.
 #' @param strict With `v`: if `TRUE`, an input on which `func` does not depend is an error.
-#' @returns `vjp()`: a list of `value` and `pullback`, `function(cotangent)` of a gradient in the form of the value to
-#'   one in the form of `x`; with `v`, of `value` and `product`. `linearize()`: a list of `value` and `pushforward`,
-#'   `function(tangents)` of a direction in the form of `x` to one in the form of the value. `linear_transpose()`: a
-#'   function like a pullback. R numbers in the form of `x` or of the value where both are R numbers, else tensors.
+#' @returns `vjp()`: a list of `value` and `pullback`, a `function(cotangent)` from a gradient in the form of the value
+#'   to one in the form of `x`; with `v`, a list of `value` and `product`. `linearize()`: a list of `value` and
+#'   `pushforward`, a `function(tangents)` from a direction in the form of `x` to one in the form of the value.
+#'   `linear_transpose()`: a function like a pullback. Results are R numbers, in the form of `x` or of the value, if
+#'   both are R numbers; else tensors.
 #' @section Gradient:
-#' All three can be differentiated by `cotangent` and `tangents`, and by what `func` depends on, in a function that is
-#' itself differentiated.
+#' In a function that is itself differentiated, all three have derivatives with respect to `cotangent` and `tangents`,
+#' and to the variables that `func` depends on.
 #' @section Errors:
-#' - `gradops_error_gradient`: a value that is not real or complex numbers; `linear_transpose()` of a function that is
-#'   not linear.
-#' - `gradops_error_argument`, `gradops_error_shape`: from these functions, a `cotangent` or `tangents` of another form
-#'   or shape.
+#' - `gradops_error_gradient`: the value is not real or complex numbers; the function of `linear_transpose()` is not
+#'   linear.
+#' - `gradops_error_argument`, `gradops_error_shape`: raised by the returned functions if `cotangent` or `tangents` has
+#'   another form or shape.
 #' - `gradops_error_callback`: an error in `func`, whose condition is the parent.
 #' @references Bradbury and others (2018), JAX: `jax.vjp`, `jax.linearize`, `jax.linear_transpose`.
 #' @seealso [jacobian()] for all rows, [jvp()] and [hvp()] for one product, [vmap()].
 #' @examplesIf gradops_available()
-#' # the gradients of two losses, of one run
+#' # the gradients of two losses from one run
 #' losses <- vjp(function(w) c(sum(w^2), sum(w)), c(1, 2))
 #' losses$value
 #' losses$pullback(c(1, 0))
@@ -67,8 +68,8 @@ linear_transpose <- function(func, x, ...) {
   linear_at("linear_transpose", func, x, list(...))$pull
 }
 
-# The results of a function of the core for `func` at `x`: the value, if there is one, and the linear function, as one
-# from cotangents (`pull`) or from tangents (`push`).
+# Call a function of the core for `func` at `x`. Return the value, if there is one, and the linear function, from
+# cotangents (`pull`) or from tangents (`push`).
 linear_at <- function(.name, func, x, extra, call = parent.frame()) {
   check_function_at(func, x, name = "func", call = call)
   check_differentiable(x, "x", call)
@@ -101,34 +102,34 @@ in_numbers <- function(x) {
   if (is.list(x)) lapply(x, in_numbers) else if (is_tensor(x)) drop_vector(values_of(x)) else x
 }
 
-#' A function of one example, for all of them
+#' Vectorise a function of one example
 #'
-#' `vmap(f)` is a function that gives the values of `f` for all slices of its arguments at once, stacked: gradients of
-#' each example's loss, the models of an ensemble, the rows of a Jacobian.
-#' @param f A function of R code that works on tensors, of arguments without the dimension that is mapped over, to a
+#' `vmap(f)` returns a function that computes `f` for all slices of its arguments at once and stacks the values:
+#' gradients of each example's loss, the models of an ensemble, the rows of a Jacobian.
+#' @param f A function of R code that works on tensors. Its arguments do not have the mapped dimension; it returns a
 #'   tensor or a list of them.
-#' @param in_axes Which dimension of the arguments is mapped over, from 1, or from the end with -1; `NULL` for what is
-#'   the same in each call. One for all arguments, or a list with one for each (which may be named as in `f`); of an
-#'   argument that is a list, a list with one for each of its parts.
-#' @param out_axes Where that dimension goes in the value: one for all tensors, or a list of them in the form of the
-#'   value.
-#' @param axis_size Its size, where all `in_axes` are `NULL`.
-#' @returns A function of `f`'s arguments, each with one dimension more where it is mapped over. Of R numbers it gives R
-#'   numbers, of tensors tensors. The slices of a matrix have the names of its other dimension.
+#' @param in_axes The dimension of the arguments that is mapped over, from 1, or from the end with -1; `NULL` marks
+#'   arguments that are the same in each call. One for all arguments, or a list with one for each (which may be named as
+#'   in `f`); for an argument that is a list, a list with one for each of its parts.
+#' @param out_axes The position of that dimension in the value: one for all tensors, or a list in the form of the value.
+#' @param axis_size The size of the mapped dimension, needed if all `in_axes` are `NULL`.
+#' @returns A function of `f`'s arguments, in which mapped arguments have one dimension more. For R numbers it returns R
+#'   numbers, for tensors tensors. The slices of a matrix have the names of its other dimension.
 #' @section Gradient:
-#' Through every call, to the arguments and what `f` closes over; [grad_fn()] and the like work inside and outside, as
-#' do [jit()] and `vmap()` itself.
+#' Gradients flow through every call, to the arguments and to variables that `f` closes over. [grad_fn()] and similar
+#' functions work inside and outside, and so do [jit()] and `vmap()` itself.
 #' @section Random numbers:
-#' `f` runs once for all slices or once for each, as the library can, so what it draws may be the same for all: draw
-#' outside, and map over the numbers.
+#' `f` runs once for all slices or once for each, depending on the library, so random numbers that it draws may be the
+#' same for all slices: draw them outside, and map over them.
 #' @section Errors:
-#' - `gradops_error_shape`: sizes that are not the same, a single number in the place of a vector.
+#' - `gradops_error_shape`: sizes that differ, or a single number instead of a vector.
 #' - `gradops_error_axis`: an axis out of range.
-#' - `gradops_error_argument`: axes of another form than the arguments; no axis at all without `axis_size`.
+#' - `gradops_error_argument`: axes in a form that differs from the arguments; no axis at all without `axis_size`.
 #' - `gradops_error_callback`: an error in `f`, whose condition is the parent.
 #' @references Bradbury and others (2018), JAX: `jax.vmap`, which runs it on JAX, as `torch.func.vmap` and
-#'   `tf.vectorized_map` do on theirs. A function that looks at values is called for one slice after the other.
-#' @seealso [op_vectorized_map()] of rows alone, [op_map()], [op_vectorize()].
+#'   `tf.vectorized_map` do on PyTorch and TensorFlow. A function that looks at values is called for one slice after the
+#'   other.
+#' @seealso [op_vectorized_map()] over rows, [op_map()], [op_vectorize()].
 #' @examplesIf gradops_available()
 #' # the gradient of each example's loss
 #' loss <- function(w, x, y) (sum(w * x) - y)^2
@@ -137,7 +138,7 @@ in_numbers <- function(x) {
 #' gradients <- each(c(1, -1), x, c(0, 1))
 #' gradients
 #'
-#' # clipped to a norm of 5 before their mean, as differential privacy asks
+#' # clipped to a norm of 5 before averaging, as differential privacy requires
 #' colMeans(gradients * pmin(1, 5 / sqrt(rowSums(gradients^2))))
 #'
 #' jit(each)(c(1, -1), x, c(0, 1)) # compiled
@@ -175,7 +176,7 @@ axes_in_python <- function(axes, name, call = parent.frame()) {
   as.integer(axes) - (axes > 0)
 }
 
-# A list that is named by arguments, in their order.
+# Reorder a list that is named by arguments to their order.
 by_formals <- function(axes, f, call = parent.frame()) {
   if (!is.list(axes) || is.null(names(axes))) {
     return(axes)
@@ -201,23 +202,23 @@ names_of_slices <- function(arguments, axes) {
   if (length(of_each) == 2L) of_each[[if (axes %in% c(0L, -2L)) 2L else 1L]]
 }
 
-#' A function with a derivative of its own, given forward
+#' Define the derivative of a function in forward mode
 #'
-#' `custom_jvp(f, rule)` is `f` with the derivative that `rule` says, as the change of the value for a change of the
-#' arguments; gradients are the transpose of it. [op_custom_gradient()] is the same from the other side. Both hold in
-#' [jvp()] and [linearize()] as in [gradient()], to any order.
-#' @param f A function of tensors, or lists of them, and anything else, to a tensor or a list of them.
-#' @param rule `function(primals, tangents)` of two lists, the arguments of `f` by their names and a tangent for each
-#'   (`NULL` where an argument is not real numbers), to a list of the value and its tangent, which must be linear in
-#'   `tangents`.
+#' `custom_jvp(f, rule)` is `f` with the derivative that `rule` defines, as the change of the value for a change of the
+#' arguments; gradients are its transpose. [op_custom_gradient()] defines the gradient instead. Both apply in [jvp()]
+#' and [linearize()] as in [gradient()], to any order.
+#' @param f A function of tensors, lists of them, and other arguments, which returns a tensor or a list of tensors.
+#' @param rule `function(primals, tangents)` of two lists: the arguments of `f` by their names, and a tangent for each
+#'   (`NULL` for an argument that is not real numbers). It returns a list of the value and its tangent, which must be
+#'   linear in `tangents`.
 #' @returns A function with `f`'s arguments that returns `f`'s value.
 #' @section Errors:
-#' - `gradops_error_gradient`: from a derivative, a `rule` that returns no list of two, or a tangent of another form or
-#'   shape than the value.
-#' - `gradops_error_type`: no functions.
+#' - `gradops_error_gradient`: raised when differentiating, if `rule` does not return a list of two, or the tangent has
+#'   another form or shape than the value.
+#' - `gradops_error_type`: `f` or `rule` is not a function.
 #' - `gradops_error_callback`: an error in `f` or in `rule`, whose condition is the parent.
 #' @section Gradient:
-#' The rule's, as far as the rule is differentiable.
+#' The rule defines it; higher orders differentiate the rule.
 #' @references Bradbury and others (2018), JAX: `jax.custom_jvp`.
 #' @seealso [op_custom_gradient()], [autodiff_function()], [gradcheck()].
 #' @examplesIf gradops_available()
@@ -249,7 +250,7 @@ custom_jvp <- function(f, rule) {
   function(...) several(call_python(custom(), given(...), "alone", keep = here))
 }
 
-# A function of `f`'s arguments to a list of them in its order, with its defaults.
+# A function with `f`'s arguments and defaults that returns the arguments as a list.
 all_arguments <- function(f) {
   formals <- formals(args(f))
   if (!rlang::is_closure(f) || "..." %in% names(formals)) {

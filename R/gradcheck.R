@@ -1,14 +1,14 @@
 #' Check gradients against finite differences
 #'
 #' @param f A function of tensors.
-#' @param inputs R numbers, a tensor or a variable, or a list of these: an unnamed list holds the arguments of `f`, a
-#'   named one is its one argument, as for [jacobian()]. Names stay.
-#' @param eps,atol,rtol The step and the tolerances; `NULL`: by the inputs' dtype.
+#' @param inputs R numbers, a tensor or a variable, or a list of these: an unnamed list holds the arguments of `f`; a
+#'   named list is its only argument, as for [jacobian()]. Names are kept.
+#' @param eps,atol,rtol The step and the tolerances; `NULL` chooses them by the inputs' dtype.
 #' @param raise_exception If `TRUE`, a difference is an error; otherwise `FALSE` is returned.
 #' @param fast_mode If `TRUE`, one random direction is checked instead of each element.
-#' @returns `TRUE`; or `FALSE`.
+#' @returns `TRUE`; with `raise_exception = FALSE`, `FALSE` if the gradients differ.
 #' @section Errors:
-#' - `gradops_error_gradient`: a difference, with both values.
+#' - `gradops_error_gradient`: the gradients differ; the message has both values.
 #' @seealso [op_custom_gradient()], [r_function()], [autodiff_function()].
 #' @examplesIf gradops_available()
 #' gradcheck(function(x) exp(x) * x, c(0.5, 1))

@@ -6,7 +6,8 @@
 #' @importFrom stats nobs simulate
 NULL
 
-# reticulate takes most of a second to load, so it is loaded at its first use: these functions are its own by then.
+# reticulate takes most of a second to load, so it is loaded at its first use, when these functions become reticulate's
+# own.
 np_array <- tuple <- `%as%` <- reticulate_call <- reticulate_to_r <- function(...) NULL
 
 .onLoad <- function(libname, pkgname) {
@@ -39,13 +40,13 @@ reticulate_loaded <- function(...) {
   await_neighbours()
 }
 
-# The lowest versions, those of pyproject.toml.
+# The oldest supported versions, as in pyproject.toml.
 backend_requirements <- c(
   numpy = "numpy>=1.26", torch = "torch>=2.5", tensorflow = "tensorflow>=2.16.1", jax = "jax>=0.4.35"
 )
 scipy_requirement <- "scipy>=1.14"
 
-# The library that compiles the loop of native code, where it comes compiled.
+# The library that compiles native code, on platforms with a binary wheel.
 native_requirement <- paste(
   "llvmlite>=0.44;",
   "(sys_platform == 'linux' and platform_machine in 'x86_64 aarch64')",
@@ -59,8 +60,8 @@ rlang::`%||%`
 
 #' Functions of reticulate
 #'
-#' `tuple()`, `np_array()` and `%as%` are those of reticulate: see [reticulate::tuple()], [reticulate::np_array()] and
-#' [reticulate::with.python.builtin.object()].
+#' `tuple()`, `np_array()` and `%as%` are reticulate's functions: see [reticulate::tuple()], [reticulate::np_array()]
+#' and [reticulate::with.python.builtin.object()].
 #' @name from-reticulate
 #' @aliases tuple np_array %as%
 #' @rawNamespace export("%as%", np_array, tuple)

@@ -2,19 +2,20 @@
 
 #' The graph of recorded operations
 #'
-#' `autodiff_graph()` shows what `backward(y)` will go through: printed as a tree, from the result down to the leaves,
-#' or drawn by `plot()`. `to_dot()` gives it in the DOT language, for Graphviz and the like.
+#' `autodiff_graph()` shows the operations that `backward(y)` will visit: printed as a tree, from the result down to the
+#' leaves, or drawn by `plot()`. `to_dot()` returns the graph in the DOT language, for Graphviz and similar tools.
 #' @param y The result of recorded operations, or a list of them.
-#' @param params Names for leaves: a named list of variables. By default the names they have where this is called.
+#' @param params Names for leaves: a named list of variables. By default leaves have the names of the caller's
+#'   variables.
 #' @param x A graph.
-#' @param ... For `plot()` more arguments of [graphics::plot.window()]; else nothing.
-#' @param max_lines How many lines are printed at most.
+#' @param ... For `plot()`, more arguments of [graphics::plot.window()]; otherwise unused.
+#' @param max_lines The maximum number of lines to print.
 #' @returns `autodiff_graph()`: a list of data frames, `boxes` (operations and leaves: `name`, dtype and shape, `kind`,
-#'   `level` below the result, and its place in the picture) and `arrows` (`from` a box `to` one it was made from; the
-#'   way a gradient goes). `to_dot()`: a string.
+#'   `level` below the result, and the coordinates in the plot) and `arrows` (`from` a box `to` one it was computed
+#'   from, the direction in which a gradient flows). `to_dot()`: a string.
 #' @section Errors:
 #' - `gradops_error_gradient`: nothing was recorded.
-#' - `gradops_error_argument`: a graph of more than 500 boxes is not drawn.
+#' - `gradops_error_argument`: the graph has more than 500 boxes, too many to draw.
 #' @seealso [backward()], [with_profile()].
 #' @examplesIf gradops_available()
 #' w <- parameter(c(0.5, -0.5))
@@ -50,7 +51,7 @@ named_tensors <- function(params, call = parent.frame()) {
   if (length(params)) params
 }
 
-# The tensors that have a name in a frame.
+# The tensors in a frame, by name.
 tensors_in <- function(frame) {
   values <- lapply(stats::setNames(nm = ls(frame)), function(name) {
     if (!bindingIsActive(name, frame)) attempt(get(name, frame), function(error) NULL)
@@ -71,7 +72,7 @@ print.gradops_graph <- function(x, max_lines = 40, ...) {
 
 counted <- function(n, one, several = paste0(one, "s")) paste(n, if (n == 1) one else several)
 
-# The graph as a tree; what was made from the same thing again is named again, but not gone into.
+# The graph as lines of a tree; a node that was printed before is named again, without its inputs.
 tree_lines <- function(x, max_lines) {
   below <- split(x$arrows$to, factor(x$arrows$from, seq_len(nrow(x$boxes))))
   text <- trimws(paste0(x$boxes$name, "  ", x$boxes$about))
@@ -127,13 +128,13 @@ plot.gradops_graph <- function(x, ...) {
   invisible(x)
 }
 
-# The size at which every text fits its box.
+# The text size at which every text fits its box.
 text_size <- function(boxes, half) {
   wide <- pmax(graphics::strwidth(boxes$name, font = 2), 0.9 * graphics::strwidth(boxes$about))
   min(1, 0.92 * boxes$width / wide, 0.7 * half / graphics::strheight("My"))
 }
 
-# An arrow from a box down to another, past those between.
+# Draw an arrow from a box down to another, past the boxes between them.
 draw_way <- function(x, y, half) {
   inner <- length(x) - 2
   px <- c(x[1], rep(x[1 + seq_len(inner)], each = 2), x[length(x)])
@@ -146,7 +147,7 @@ draw_way <- function(x, y, half) {
   graphics::arrows(curve$x[near], curve$y[near], px[end], py[end], length = 0.07, col = "grey40")
 }
 
-# A box, with round ends for a leaf.
+# Draw a box, with round ends for a leaf.
 draw_box <- function(x, y, half_width, half, fill, round) {
   per_inch <- c(diff(graphics::par("usr")[1:2]), diff(graphics::par("usr")[3:4])) / graphics::par("pin")
   bend <- min(half_width, half / per_inch[2] * per_inch[1] * if (round) 1 else 0.2)

@@ -1,16 +1,16 @@
-# Dependencies of a compiled function besides its arguments: variables, options, the environment of the process.
+# Dependencies of a compiled function other than its arguments: variables, options, environment variables.
 
 # What functions close over --------------------------------------------------------------------------------------------
 
-# The variables that `f` and the functions it calls read or assign, but for the functions of packages: where they are
-# looked for, and what they hold. Of environments that they hold, such as objects of R6, all variables, and which there
-# are. Each is a list of
+# The variables that `f` and the functions it calls read or assign, except in packages' functions: where each is found,
+# and its value. For environments in these variables, such as R6 objects, all their variables are included. Each item is
+# a list of
 #
-# - `name`, `env`, `holder`, `value`: a variable that is found in `holder` when it is looked for in `env`; without
-#   `holder` one that is not there before it is assigned; a name that is only called has the `mode` "function", as R
-#   then skips variables of other kinds;
-# - `all`, `env`, `lazy`, `there`: an environment, what it holds, and what there is that nobody has asked for yet;
-# - `label`, `now`, `value`, `back`: what else is asked for, see asking().
+# - `name`, `env`, `holder`, `value`: a variable that is found in `holder` when it is looked up from `env`; without
+#   `holder` it does not exist before it is assigned. A name that is only called has the `mode` "function", as R then
+#   skips variables of other kinds;
+# - `all`, `env`, `lazy`, `there`: an environment, its variables, and its promises that have not been evaluated yet;
+# - `label`, `now`, `value`, `back`: any other state that is read, see asking().
 captured <- function(f) {
   attached <- lapply(base::which(!startsWith(search(), "package:"))[-1L], as.environment)
   notes <- list2env(list(found = list(), seen = list(), attached = attached), parent = emptyenv())
@@ -33,7 +33,7 @@ is_new <- function(x, notes) {
 
 visit <- function(x, notes) {
   if (is.function(x)) {
-    is_r <- is.primitive(x) || !is.null(attr(x, "op")) # what r_function() made is called by each run of a program
+    is_r <- is.primitive(x) || !is.null(attr(x, "op")) # a program calls r_function()s each time
     if (!is_r && is_new(x, notes)) if (is_left(x)) visit_held(environment(x), notes) else visit_function(x, notes)
   } else if (is.environment(x)) {
     if (is_of_users(x) && is_new(x, notes)) visit_environment(x, notes)
@@ -64,7 +64,7 @@ visit_function <- function(f, notes) {
   }
 }
 
-# A function that gradops, or a package that is left alone, has made of others: these, wherever it holds them.
+# Visit the functions inside a function that gradops, or a package that is not adapted, has made of other functions.
 visit_held <- function(env, notes) {
   while (!isNamespace(env) && !identical(env, globalenv()) && !identical(env, emptyenv()) && is_new(env, notes)) {
     for (name in variables_in(env)) {
@@ -86,13 +86,13 @@ visit_environment <- function(env, notes) {
 
 is_there <- function(name, env, inherits = TRUE) exists(name, envir = env, inherits = inherits)
 
-# A function of a package whose functions are not adapted, but none that is the user's code.
+# TRUE for a function of a package that is not adapted; a function that such a package made of the user's is not one.
 is_left <- function(f) {
   top <- topenv(environment(f))
   isNamespace(top) && getNamespaceName(top) %in% left_packages
 }
 
-# TRUE if something is not what it was, also as a nearer variable has its name now, or an environment other variables.
+# TRUE if an item has changed: its value, the variable that its name finds, or the variables of an environment.
 changed <- function(watched) {
   if (.Call(C_are_same, watched)) {
     return(FALSE)
@@ -130,8 +130,8 @@ differences <- function(watched) {
 
 # Tracing --------------------------------------------------------------------------------------------------------------
 
-# A trace of `f`, until `frame` ends or end_trace(): what there was before it, and what is asked for meanwhile, also by
-# rules that run after `f`.
+# Begin a trace of `f`, which ends with `frame` or end_trace(): note the state before it, and everything that is read
+# meanwhile, also by derivative rules that run after `f`.
 begin_trace <- function(f, frame) {
   trace <- list2env(
     list(before = captured(f), asked = list(), outer = state$tracing, depth = sys.nframe()),
@@ -150,7 +150,8 @@ end_trace <- function(trace) {
   }
 }
 
-# The value of `call`; where it fails and what it traces has changed something, NULL: it will run as it stands.
+# The value of `call`. If it fails after the traced function has changed something, NULL: the function then runs
+# uncompiled.
 unless_it_changes <- function(call, trace) {
   withRestarts(
     withCallingHandlers(call, error = function(condition) {
@@ -160,7 +161,7 @@ unless_it_changes <- function(call, trace) {
   )
 }
 
-# TRUE if the traced function has changed something; a variable that it merely read for the first time is no change.
+# TRUE if the traced function has changed something; evaluating a promise for the first time is not a change.
 any_changes <- function(before) {
   for (item in before) if (is_change(item)) return(TRUE)
   FALSE
@@ -170,7 +171,7 @@ is_change <- function(item) {
   if (is.null(item$all)) !is_as_it_was(item) else !identical(setdiff(variables_in(item$env), item$lazy), item$all)
 }
 
-# Makes everything what it was before, and gives the names of what was not.
+# Restore the state before the trace, and return the names of what had changed.
 undone <- function(before) {
   names <- character()
   for (item in before) {
@@ -196,7 +197,7 @@ undo <- function(item) {
   }
 }
 
-# Gives variables the values that they have in `then`, until `frame` ends; what was assigned to them meanwhile stays.
+# Give variables the values that they have in `then`, until `frame` ends. Values that are assigned meanwhile stay.
 hold <- function(then, frame) {
   if (!changed(then)) {
     return()
@@ -221,14 +222,14 @@ let_go <- function(then, now) {
 
 # Questions -----------------------------------------------------------------------------------------------------------
 
-# The value of `now()`, which is compared at the next calls of what is being traced; `back(value)` sets it.
+# The value of `now()`, which later calls of the traced function compare; `back(value)` restores it.
 asking <- function(label, now, back = identity) {
   value <- now()
   if (!is.null(state$tracing)) pass_on(list(list(label = label, now = now, value = value, back = back)))
   value
 }
 
-# The questions of an inner compiled function, or of one called again, are the outer one's, too.
+# A compiled function that is called within a trace passes its dependencies on to the outer trace.
 pass_on <- function(items) {
   trace <- state$tracing
   for (item in items) if (!is.null(item$label) && !is_noted(item, trace)) trace$asked <- c(trace$asked, list(item))
@@ -242,7 +243,7 @@ is_noted <- function(item, trace) {
   any(vapply(c(trace$asked, if (!is.null(item$holder)) trace$before), is_same, NA))
 }
 
-# In code that is adapted.
+# Overloads in adapted code for functions that read such state.
 asking_overloads <- function() {
   list(
     getOption = get_option_overload, options = options_overload,
@@ -296,7 +297,7 @@ unset_environment_overload <- function(x) {
   base::Sys.unsetenv(x)
 }
 
-# A variable by a name that is computed, but for those of calls that are being traced.
+# `get()` of a computed name makes the variable a dependency, except in frames of calls that are being traced.
 get_overload <- function(original) {
   force(original)
   function(x, envir = parent.frame(), ...) {
@@ -334,28 +335,28 @@ time_overload <- function(original) {
   }
 }
 
-# An environment that holds somebody's data: neither a tensor, or another of Python's objects, nor a package's.
+# TRUE for an environment that holds the user's data: not a tensor or another Python object, and not a package's.
 is_of_users <- function(env) {
   special <- list(globalenv(), baseenv(), emptyenv())
   !inherits(env, "python.builtin.object") && !is_any_tensor(env) && !isNamespace(env) &&
     !startsWith(attr(env, "name") %||% "", "package:") && !any(vapply(special, identical, NA, env))
 }
 
-# The contents of an environment, without what is computed when it is asked for.
+# The variables in an environment, without active bindings and promises, which would have to be evaluated.
 variables_in <- function(env) {
-  env <- as.environment(env) # of an object of a reference class
-  names <- ls(env, all.names = TRUE) # with what fields of reference classes are computed from
+  env <- as.environment(env) # also of an object of a reference class
+  names <- ls(env, all.names = TRUE) # includes hidden variables behind fields of reference classes
   asked <- vapply(names, bindingIsActive, NA, env) | rlang::env_binding_are_lazy(env, names)
   names[!asked]
 }
 
-# A copy, of what is changed where it stands: data.table's `:=` and `set()`.
+# A copy, for objects that are modified in place: data.table's `:=` and `set()`.
 as_it_is <- function(value) {
   if (inherits(value, "data.table")) unserialize(serialize(value, NULL)) else value
 }
 
-# The environment in which a variable is found; none of a function of a package, and of all that a package's own code
-# reads.
+# The environment in which a variable is found; NULL for a package's function, and for everything that a package's own
+# code reads.
 holder <- function(name, env, attached, mode = "any") {
   end <- baseenv()
   while (!identical(env, end) && !isNamespace(env) && !identical(env, emptyenv())) {
@@ -376,10 +377,11 @@ is_attached <- function(name, attached, mode) {
   FALSE
 }
 
-# The names that a function reads before it assigns them or assigns outside (with `<<-`), or that its texts may be
-# (`get("k")`): `all`; of these those that are only `called`; `assigned` outside; those of `.GlobalEnv$k`, `global`; and
-# of functions whose environment it asks for, `opened`. (To codetools a name that is assigned anywhere is local, also
-# the `k` of `k <- k + 1`.) A function that is compiled is asked twice, and again by each objective that is made of it.
+# The names in a function's code: `all`, which it reads before it assigns them, assigns outside (with `<<-`), or may
+# read by a string (`get("k")`); `called`, those that are only called; `assigned`, those assigned outside; `global`,
+# those of `.GlobalEnv$k`; `opened`, functions whose environment it asks for. (codetools takes a name that is assigned
+# anywhere for local, also the `k` of `k <- k + 1`.) The result is cached: a function that is compiled needs it twice,
+# and again for each objective that is made of it.
 names_of <- function(f) {
   recently(
     state$names_of_code %||% (state$names_of_code <- new.env(parent = emptyenv())),
@@ -392,7 +394,7 @@ names_in_code <- function(f) {
   free <- calls <- outside <- enclosing <- global <- opened <- character()
   with_meaning <- base::c("<-", "=", "<<-", "for", "if", "function", "$", "[[", "@", "::", ":::", "environment")
   is_missing <- rlang::is_missing
-  read <- function(code, own) { # gives the names assigned so far
+  read <- function(code, own) { # returns the names assigned so far
     if (is.symbol(code)) {
       if (!as.character(code) %in% own) free <<- c(free, as.character(code))
     } else if (is.call(code)) {
@@ -400,7 +402,7 @@ names_in_code <- function(f) {
       if (any(with_meaning %in% names)) {
         return(read_call(code, own))
       }
-      is_read <- names %in% all.names(code, functions = FALSE) # which is quicker
+      is_read <- names %in% all.names(code, functions = FALSE) # a quick test first
       free <<- c(free, names[is_read & !names %in% own])
       calls <<- c(calls, names[!is_read & !names %in% own])
     }
@@ -470,7 +472,7 @@ texts_of <- function(code) {
 
 is_global <- function(code) identical(code, quote(.GlobalEnv)) || identical(code, quote(globalenv()))
 
-# The variable that `x`, `x[i]` or `names(x)$a` on the left of an assignment changes.
+# The variable that an assignment to `x`, `x[i]` or `names(x)$a` changes.
 assigned_name <- function(target) {
   while (is.call(target)) target <- target[[2]]
   as.character(target)

@@ -1,37 +1,37 @@
 #' Compile a function
 #'
-#' `f` is traced once for each signature of shapes, dtypes and static arguments, and then run without R: by `jax.jit`,
-#' `tf.function`, a graph of PyTorch's or, on NumPy, a recorded program. `jit(value_and_grad(f))` holds the gradient
-#' too.
+#' `f` is traced once for each signature of shapes, dtypes and static arguments, and then runs without R: by `jax.jit`,
+#' `tf.function`, a PyTorch graph or, on NumPy, a recorded program. `jit(value_and_grad(f))` includes the gradient.
 #'
-#' A single integer is part of the signature, and `f` is traced again for another; so is a single double beside tensors
-#' that are not all of float64. What changes at each call, such as a step's number, is best a double or a tensor.
+#' A single integer is part of the signature, and `f` is traced again for another value; so is a single double next to
+#' tensors that are not all float64. Pass values that change at each call, such as a step's number, as a double or a
+#' tensor.
 #'
-#' Values that `f` finds outside, such as data, are part of the trace. At each call the variables that `f` closes over
-#' (also through functions of yours that it calls, and rules of its gradients), and the options and environment
-#' variables that it read, are compared with those of the trace; `f` is traced again if one has changed, also inside
-#' environments such as R6 objects. Files, and the internal state of packages, are not compared.
+#' Values that `f` finds outside, such as data, are part of the trace. Each call compares the variables that `f` closes
+#' over (also through your functions that it calls, and its gradient rules), and the options and environment variables
+#' that it read, with those of the trace. If one has changed, also inside environments such as R6 objects, `f` is traced
+#' again. Files, and the internal state of packages, are not compared.
 #'
 #' A function that changes a variable that it closes over (`count <<- count + 1`, `state$n <- i`) runs uncompiled, as a
-#' program would not change it: at the first call silently, as it may be for once (`if (is.null(data)) data <<-
-#' read()`), and always from the second such call in a row on, with a warning that names the variable. Reading the time,
-#' and drawing R's random numbers, are errors.
+#' program would not change it. The first such call is silent, as the change may happen only once (`if (is.null(data))
+#' data <<- read()`). From the second such call in a row on, the function always runs uncompiled, with a warning that
+#' names the variable. Reading the time and drawing R's random numbers are errors.
 #'
 #' On NumPy `f` may look at values: `if (sigma <= 0) return(1e10)`, `while`, `x[x > 0]`, `which(x > 0)`, `switch()`,
-#' `stopifnot()`, `identical()`, strings of them (`paste()`, `format()`) and warnings that `tryCatch()` hears. A trace
-#' is valid for values with which `f` would take the same branches. Each call checks this, and traces `f` again for
-#' other branches: up to 32 times, and as long as earlier traces are used again; otherwise `f` runs uncompiled, with a
-#' warning. Elsewhere, and in functions that [op_scan()] and its kin call, it is an error: use `ifelse()`, [op_cond()]
-#' or [op_while_loop()].
+#' `stopifnot()`, `identical()`, strings made of values (`paste()`, `format()`) and warnings that `tryCatch()` catches.
+#' A trace is valid for values with which `f` would take the same branches. Each call checks this, and traces `f` again
+#' for other branches, up to 32 times as long as earlier traces are used again; otherwise `f` runs uncompiled, with a
+#' warning. On other backends, and in functions that [op_scan()] and similar ops call, looking at values is an error:
+#' use `ifelse()`, [op_cond()] or [op_while_loop()].
 #' @param f A function of tensors, made of gradops ops and of R's arithmetic and mathematics on tensors.
-#' @param static_argnums Positions (from 1) or names of arguments that are not tensors; `f` is traced anew for each of
+#' @param static_argnums Positions (from 1) or names of arguments that are not tensors; `f` is traced again for each of
 #'   their values.
-#' @param native `FALSE` on NumPy: a program of NumPy calls alone, without native code.
-#' @returns A function of the same arguments; of R numbers alone it returns R numbers. Printing it says what was
+#' @param native `FALSE` on NumPy: the program consists of NumPy calls only, without native code.
+#' @returns A function of the same arguments; if all are R numbers it returns R numbers. Printing it shows what was
 #'   compiled: on NumPy how many steps of the program run as native code, and why the others do not; see [explain()].
 #' @section Errors:
-#' - `gradops_error_jit`: `f` looks at values where it must not, draws R's random numbers, or asks for the time, while
-#'   it is traced.
+#' - `gradops_error_jit`: while it is traced, `f` looks at values where it must not, draws R's random numbers, or reads
+#'   the time.
 #' - `gradops_error_callback`: an error in `f`, whose condition is the parent.
 #'
 #' The warning `gradops_warning_jit`: `f` changes a variable that it closes over, and runs uncompiled.
@@ -133,12 +133,12 @@ print.gradops_compiled <- function(x, ...) {
   invisible(x)
 }
 
-# A function of a list of arguments that calls what `make(f, here, TRUE)` compiles, made anew where what `f` depends on
-# (jit-dependencies.R), or the names of the arguments, have changed, and in another session. `f` runs only to be traced.
-# Results are R's values where `in_r`; those of plain arguments come from what `caller(compiled)` makes.
+# Return a function of a list of arguments that calls the compiled `make(f, here, TRUE)`. It is compiled again if a
+# dependency of `f` (jit-dependencies.R) or the names of the arguments have changed, and in another session. `f` runs
+# only when it is traced. Results are R's values if `in_r`; for plain arguments they come from `caller(compiled)`.
 #
-# Where `f` changes what it closes over, the trace is undone and `f` runs as it stands, by `make(f, here, FALSE)`: from
-# the second time in a row on always. Where `fixed`, each trace finds the variables as they are now.
+# If `f` changes a variable that it closes over, the trace is undone and `f` runs uncompiled, by `make(f, here, FALSE)`;
+# from the second time in a row on, always. With `fixed`, each trace finds the variables with their present values.
 compiled_calls <- function(f, make, caller = direct_caller, fixed = FALSE) { # nolint: cyclocomp_linter. As one.
   then <- if (fixed) captured(f)
   here <- new.env()
@@ -168,7 +168,7 @@ compiled_calls <- function(f, make, caller = direct_caller, fixed = FALSE) { # n
       call_python(compiled, arguments)
     }
   }
-  # TRUE if `f` has changed something, which is undone then.
+  # TRUE if `f` has changed something; the change is then undone.
   has_changed <- function(done) {
     if (!any_changes(done$before)) {
       changes <<- character()
@@ -253,7 +253,7 @@ compiled_calls <- function(f, make, caller = direct_caller, fixed = FALSE) { # n
   structure(run, explain = explain, watched = function() watched)
 }
 
-# `f` of traced arguments.
+# Call `f` with traced arguments.
 call_traced <- function(f, arguments) {
   state$compiling <- compiling() + 1
   before <- with_scalars()
@@ -263,7 +263,7 @@ call_traced <- function(f, arguments) {
     state$compiling <- compiling() - 1
   })
   in_trace <- function() {
-    state$refused <- NULL # of a first try
+    state$refused <- NULL # left from an earlier attempt
     withCallingHandlers(do.call(tensor_aware(f), arguments), error = function(condition) {
       explain_branch(condition, "gradops_error_jit")
     })
@@ -271,7 +271,7 @@ call_traced <- function(f, arguments) {
   again <- function(condition) NULL # `f` asks for gradients of its own
   found <- tryCatch(list(in_trace()), gradops_error_partial_gradient = again, gradops_error_gradient = again)
   found <- if (is.null(found)) without_vectors(in_trace()) else found[[1L]]
-  if (!is.null(state$refused)) rlang::cnd_signal(state$refused) # which the function's own handlers have caught
+  if (!is.null(state$refused)) rlang::cnd_signal(state$refused) # the function's own handlers have caught it
   found
 }
 
@@ -302,7 +302,7 @@ warn_changing <- function(names) {
   )
 }
 
-# Arguments that Python needs no word about: doubles without a class, by position.
+# TRUE for arguments that Python needs no extra information about: doubles without a class, by position.
 all_plain <- function(arguments) {
   if (!is.null(names(arguments))) {
     return(FALSE)
@@ -311,7 +311,7 @@ all_plain <- function(arguments) {
   TRUE
 }
 
-# TRUE if arguments are plain and have the attributes that others had.
+# TRUE if arguments are plain and have the same attributes as before.
 as_before <- function(arguments, attributes) {
   if (length(arguments) != length(attributes) || !is.null(names(arguments))) {
     return(FALSE)
@@ -323,7 +323,7 @@ as_before <- function(arguments, attributes) {
   TRUE
 }
 
-# TRUE if arguments have the names that others had.
+# TRUE if arguments have the same names as others.
 same_names <- function(arguments, others, plain) {
   if (!plain) {
     return(identical(lapply(arguments, names_within), others))
@@ -335,7 +335,7 @@ same_names <- function(arguments, others, plain) {
   TRUE
 }
 
-# A function of plain arguments that calls what is compiled, with its results as R's: see interop/r/jit.py.
+# A function of plain arguments that calls the compiled function and returns R's values: see interop/r/jit.py.
 direct_caller <- function(compiled) {
   direct <- call_core("interop.r.direct", compiled)
   function(arguments, call = users_call()) {
@@ -345,9 +345,9 @@ direct_caller <- function(compiled) {
   }
 }
 
-# The same of a function that gives a value and its gradient. Python writes them into `memory`, which only this function
-# sees: to convert what a call returns is another call. Its attribute `alone` gives them without Python, of a program
-# that is native code and no more (src/programs.c); NULL where it cannot.
+# The same for a function that returns a value and its gradient. Python writes them into `memory`, which only this
+# function sees, because converting a returned object costs another call. The attribute `alone` computes them without
+# Python, if the program consists of native code only (src/programs.c); it returns NULL if it cannot.
 pair_caller <- function(compiled) { # nolint: cyclocomp_linter. Its functions count as one.
   general <- direct_caller(compiled)
   direct <- native <- NULL
@@ -362,7 +362,7 @@ pair_caller <- function(compiled) { # nolint: cyclocomp_linter. Its functions co
     if (!all(memory == 1)) direct <<- NULL # it was copied
   }
   find_native <- function(operands) {
-    # Python has every call of so many, to check the program's results.
+    # Python gets one call in this many, to check the program's results.
     until_python <- min(64 * 4^handed_out, 2^14)
     handed <- do.call(call_core, c(list("interop.r.alone", compiled, until_python), operands))
     native <<- if (!inherits(handed, "python.builtin.NoneType")) .Call(C_program, py_to_r(handed$numbers), handed)
@@ -411,7 +411,7 @@ pair_caller <- function(compiled) { # nolint: cyclocomp_linter. Its functions co
   })
 }
 
-# Plain arguments as Python takes them: numbers, and arrays without names.
+# Plain arguments in the form that Python takes: numbers, and arrays without names.
 as_operands <- function(arguments) {
   for (i in seq_along(arguments)) {
     x <- arguments[[i]]

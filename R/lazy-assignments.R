@@ -1,20 +1,22 @@
-# Logs of assignments. A loop that fills n elements one after the other would make n tensors of n elements, and as much
-# again on the way back. So `h[i] <- v` in adapted code appends `v` to a log, `h[i - 1]` finds it there, and the tensor
-# is made once, when something reads it as a whole: see lazy-handles.R.
+# Logs of assignments. A loop that fills n elements one by one would make n tensors of n elements, and as many again in
+# the backward pass. So `h[i] <- v` in adapted code appends `v` to a log, `h[i - 1]` finds it there, and the tensor is
+# made once, when something reads it as a whole: see lazy-handles.R.
 #
-# Values of R's do not change under their other names. So the log is only appended to, and a handle knows how many
-# entries of it are its own: the newest reads and appends in constant time, an older one is as good as its tensor.
+# R has value semantics: assigning to `h` does not change a copy of it. So the log is only appended to, and a handle
+# knows how many entries of it are its own. The newest handle reads and appends in constant time; an older one makes its
+# tensor.
 
-# `x` with `value` at its `places`, pending; NULL if that must be done at once.
+# `x` with `value` pending at its `places`; NULL if the assignment must be done at once.
 assign_pending <- function(x, places, value) {
-  if (anyNA(dim_tensor(x))) { # in a graph
+  if (anyNA(dim_tensor(x))) { # a graph may not know the size
     return(NULL)
   }
-  # An older handle may not append: its vector would have the newer entries too. It begins a log of its own, on itself.
+  # An older handle may not append: its vector would get the newer entries too. It begins a log of its own, on its
+  # tensor.
   log <- own_log(x) %||% new_log(x)
   cells <- cells_of(log, places, grows = TRUE)
-  # Positions given twice, and values of a class of their own, have a meaning in R that the tensor's assignment knows;
-  # the log holds one value for each element.
+  # The log holds one value for each element. The tensor's own assignment handles repeated positions, and values with a
+  # class of their own.
   if (is.null(cells) || anyDuplicated(cells) || is.object(value) && !identical(class(value), class(x))) {
     return(NULL)
   }
@@ -26,14 +28,15 @@ assign_pending <- function(x, places, value) {
   if (identical(class(part), class(x))) append_to(log, x, cells, part)
 }
 
-# The same in most loops of functions that are compiled: a number of the log of operations, at one place that there is.
+# The fast path in most loops of compiled functions: a number in the log of operations, assigned to one existing
+# position.
 assign_number <- function(x, value, ...) {
   log <- log_of_numbers(x)
   cell <- if (!is.null(log)) cell_of(log, ...)
   if (!is.null(cell) && is_number_of(value, log, x)) append_to(log, x, cell, value)
 }
 
-# The position of the one element at an index for each dimension, of a vector or a matrix; NULL of any other index.
+# The position of the element at one index for each dimension of a vector or a matrix; NULL for any other index.
 cell_of <- function(log, ...) {
   dim <- log$dim
   count <- length(dim)
@@ -54,7 +57,7 @@ cell_of <- function(log, ...) {
   }
 }
 
-# Of an array whose newest handle `x` is, if it holds numbers of the log of operations that goes on.
+# The log of an array whose newest handle is `x`, if it holds numbers of the current log of operations.
 log_of_numbers <- function(x) {
   log <- if (is.environment(x) && is.environment(state$scalars)) own_log(x)
   if (identical(log$scalars, state$scalars) && is.null(names_tensor(x))) log
@@ -76,7 +79,7 @@ append_to <- function(log, x, cells, part) {
   handle
 }
 
-# The value of `x[...]`, if a pending assignment or the tensor before all of them has it; else NULL.
+# The value of `x[...]`, if a pending assignment or the tensor before them has it; else NULL.
 read_pending <- function(x, places) {
   log <- own_log(x)
   if (is.null(log)) {
@@ -115,7 +118,7 @@ element_at <- function(x, cells) {
 
 # The log -------------------------------------------------------------------------------------------------------------
 
-# `base`: the tensor before all; `from`: for each element the entry that wrote it last, 0 for none.
+# `base`: the tensor before all assignments; `from`: for each element the entry that wrote it last, 0 for none.
 new_log <- function(x) {
   dim <- dim_tensor(x)
   size <- as.integer(prod(dim))
@@ -129,7 +132,7 @@ new_log <- function(x) {
   )
 }
 
-# R writes into a vector without a copy where nothing else refers to it.
+# Write into a vector of the log without a copy: R copies a vector that anything else refers to.
 write_within <- function(log, name, at, value) {
   vector <- log[[name]]
   log[[name]] <- NULL
@@ -137,13 +140,13 @@ write_within <- function(log, name, at, value) {
   log[[name]] <- vector
 }
 
-# The log whose newest entry is `x`'s; none if `x` has its tensor.
+# The log whose newest entry belongs to `x`; NULL if `x` has its tensor.
 own_log <- function(x) {
   log <- .subset2(x, "gradops_log")
   if (is_pending(x) && log$count == .subset2(x, "gradops_is")) log
 }
 
-# Elements by their position in R's order, in the form that R's `[` would give them; NULL where the tensor has to say.
+# Elements by their position in R's order, in the form that R's `[` would give them; NULL if only the tensor can tell.
 cells_of <- function(log, places, grows = FALSE) {
   if (length(places) == 1L) {
     most <- if (grows && length(log$dim) == 1L && length(places[[1]]) == 1L) Inf else length(log$from)
@@ -159,8 +162,8 @@ are_positions <- function(place, most) {
     !anyNA(place) && min(place) >= 1 && max(place) <= most
 }
 
-# The tensor of a handle. One that was `made` in a trace, or where nothing is recorded, is good there alone; one that
-# lasts needs its log no more.
+# The tensor of a handle. A tensor `made` in a trace, or where nothing is recorded, is valid only there. A handle whose
+# tensor stays valid drops its log.
 assigned_whole <- function(handle, log, made) {
   here <- surroundings()
   if (!is.null(made) && identical(.subset2(handle, "gradops_good"), here)) {
@@ -175,6 +178,6 @@ assigned_whole <- function(handle, log, made) {
   assign("gradops_whole", whole, handle)
   assign("gradops_good", here, handle)
   same <- identical(.subset2(handle, "gradops_within"), here)
-  if (py_to_r(call_core("interop.r.lasts", whole, same))) rm("gradops_log", envir = handle) # which may be long
+  if (py_to_r(call_core("interop.r.lasts", whole, same))) rm("gradops_log", envir = handle) # the log may be long
   whole
 }

@@ -1,24 +1,24 @@
 # Lazy handles: tensors that R's code holds and Python has not made yet.
 #
-# In a loop each step on one number, and each `h[i] <- v`, would be a call into Python, a tensor and a node of the tape,
-# of some twenty microseconds together. So such steps are noted in a log. The handle of a result looks like any other,
-# but it holds the log and where it stands in it, and `pyobj`, where reticulate looks for Python's object, is an active
-# binding: who reads it gets the tensor, made from the log at that time. There are two kinds of log:
+# In a loop, each step on one number and each `h[i] <- v` would cost a call into Python, a tensor and a node of the
+# tape, about twenty microseconds together. So such steps are noted in a log. The handle of a result looks like any
+# other, but it holds the log and its position in the log. Its `pyobj`, where reticulate looks for the Python object, is
+# an active binding: reading it makes the tensor from the log. There are two kinds of log:
 #
-# - of operations on numbers (lazy-scalars.R, lazy-vectors.R), one at a time, of a function that is compiled on NumPy.
-#   It holds no tensors, only numbers of operations and operands, and Python writes down all of it at once.
-# - of assignments (lazy-assignments.R), one for each vector that is filled, on any backend, compiled or not. It holds
-#   what was assigned, which may be tensors or numbers of the other log; one tensor is made of all.
+# - Logs of operations on numbers (lazy-scalars.R, lazy-vectors.R): one at a time, for a function that is compiled on
+#   NumPy. Such a log holds no tensors, only numbers of operations and operands, and Python writes it down all at once.
+# - Logs of assignments (lazy-assignments.R): one for each vector that is filled, on any backend, compiled or not. Such
+#   a log holds the assigned values, tensors or numbers of the other log; they become one tensor.
 #
-# When a log must be written down is what can go wrong. R's code reads a tensor in three ways. It passes it to Python:
-# `make_lazy()` makes the arguments of each call beforehand, as an error must not come while reticulate's compiled code
-# reads a `pyobj`. It calls Python about something else: operations come first, so that Python knows all in the order of
-# R's code (`py_call_list()`). Or it enters or leaves a scope or a function of Python's: operations belong to the modes
-# in which they were done (`enter_surroundings()`), and a tensor made of assignments in a trace or under `no_grad` is
-# good there alone, so it is made again elsewhere (`gradops_good`).
+# The hard part is when a log must be written down. R's code can reach a tensor in three ways. It passes it to Python:
+# `make_lazy()` makes the arguments of each call beforehand, as an error must not occur while reticulate's compiled code
+# reads a `pyobj`. It calls Python about something else: logged operations are written down first, so that Python sees
+# everything in the order of R's code (`py_call_list()`). Or it enters or leaves a scope or a function of Python's:
+# operations belong to the modes in which they were done (`enter_surroundings()`), and a tensor made of assignments in a
+# trace or under `no_grad` is valid only there, so it is made again elsewhere (`gradops_good`).
 
-# A handle is an environment. `gradops_is`: its number, or its numbers, in a log of operations; how many of a log's
-# assignments are its own. `gradops_dim`: dimensions, NULL of a single number.
+# A handle is an environment. `gradops_is`: its number, or its numbers, in a log of operations; in a log of assignments,
+# how many entries are its own. `gradops_dim`: dimensions, NULL for a single number.
 lazy_handle <- function(log, is, dim = NULL) .Call(C_lazy_handle, log, is, dim)
 
 start_logs <- function(namespace) {
@@ -44,12 +44,12 @@ is_scalar <- function(x) {
   is_lazy(x) && is.null(.subset2(x, "gradops_dim"))
 }
 
-# Before a call of Python's.
+# Make the tensors of lazy arguments before a call of Python.
 make_lazy <- function(arguments) {
   for (x in arguments) if (is.environment(x)) lazy_whole(x)
 }
 
-# The tensor of a lazy handle; of any other the handle.
+# The tensor of a lazy handle; any other handle unchanged.
 lazy_whole <- function(x) {
   log <- .subset2(x, "gradops_log")
   whole <- .subset2(x, "gradops_whole")
@@ -66,13 +66,13 @@ lazy_whole <- function(x) {
   }
 }
 
-# The surroundings of the R code that runs: a number for each scope that was entered and each function that Python
-# called.
+# The surroundings of the running R code: a number that changes with each scope that is entered and each function that
+# Python calls.
 surroundings <- function() {
   state$surroundings %||% 0
 }
 
-# New ones; gives those before.
+# Enter new surroundings and return the previous ones.
 enter_surroundings <- function() {
   leave_scalars()
   before <- surroundings()
