@@ -1,12 +1,12 @@
-# Logs of operations: single numbers in a function that is compiled on NumPy. Logged are arithmetic and mathematics on
-# elements of vectors, `x[i]`, and on their results; lazy-handles.R says when a log is written down, and
-# python/gradops/jit/scalar_logs.py what Python makes of it.
+# Logs of operations: single numbers in a function that is compiled on NumPy. Arithmetic and mathematics on elements of
+# vectors, `x[i]`, and on their results are logged. lazy-handles.R says when a log is written down, and
+# python/gradops/jit/scalar_logs.py how Python turns it into a program.
 #
-# `state$scalars` is the log of the code that runs now; FALSE where none has begun, NA where there is none, and NULL
-# where nothing is compiled. A function `*_in_log()` gives NULL where Python must do what it is asked for.
+# `state$scalars` is the log of the running code; FALSE if no log has begun yet, NA if no log is possible, and NULL if
+# nothing is compiled. A function `*_in_log()` returns NULL if Python must do the operation.
 
 # The result of an operation on numbers or short vectors. Nearly all operands are numbers of this log or R's own, which
-# C takes at once: a loop has thousands.
+# C handles at once: a loop has thousands of them.
 operation_in_log <- function(op, x, y = 0) {
   result <- .Call(C_operation_in_log, state, op, x, y, TRUE)
   if (!is.logical(result)) {
@@ -18,13 +18,13 @@ operation_in_log <- function(op, x, y = 0) {
   })
 }
 
-# The same of an operator with one operand.
+# The same for a unary operator.
 minus_in_log <- function(operator, x) {
   if (operator == "-") operation_in_log("negative", x)
 }
 
-# What `add` gives once the log goes on, or has begun with one of the arguments, and knows their elements; NULL where
-# they are for Python.
+# Call `add` once a log is running, or has begun with one of the arguments, and knows their elements. NULL if the
+# arguments are for Python.
 in_log <- function(arguments, add) {
   if (is.null(state$scalars) || !is.null(state$in_time)) {
     return(NULL)
@@ -46,17 +46,17 @@ has_log <- function(x) {
 
 # The result of a function of one number.
 function_in_log <- function(op, x) {
-  force(x) # which may begin the log
+  force(x) # evaluating it may begin the log
   if (!is.null(state$scalars) && has_log(x)) operation_in_log(op, x)
 }
 
-# `x[place]` of one position.
+# `x[place]` for one position.
 element_in_log <- function(x, place) {
   force(place)
   if (!is.null(state$scalars) && is_position(place)) part_in_log(x, list(place))
 }
 
-# `x[...]` of a few elements, in a function that is compiled. `places`: NULL of an index that is left out.
+# `x[...]` of a few elements, in a function that is compiled. `places` has NULL for an empty index.
 part_in_log <- function(x, places) {
   part <- .Call(C_part_in_log, state, x, places, FALSE)
   if (is.logical(part) && (length(places) > 1L || length(places[[1L]]) > 1L)) {
@@ -71,8 +71,8 @@ part_in_log <- function(x, places) {
   if (!is.logical(part)) part
 }
 
-# TRUE for one or several logged numbers, as many as `count`, that may stand among the assignments of a log until it is
-# read: the tensor below the assignments must hold such numbers too.
+# TRUE for `count` logged numbers that may stay in a log of assignments until it is read: the tensor below the
+# assignments must be able to hold such numbers.
 is_scalar_for <- function(value, assignments, count) {
   log <- state$scalars
   if (!is.environment(log) || !has_log(value) || length(.subset2(value, "gradops_is")) != count) {
@@ -85,7 +85,7 @@ is_scalar_for <- function(value, assignments, count) {
   identical(assignments$scalars, log)
 }
 
-# Logged numbers as one vector; a list of others as it is.
+# Logged numbers as one vector; a list of other parts unchanged.
 scalars_together <- function(parts) {
   log <- .subset2(parts[[1L]], "gradops_log")
   if (is.null(log) || !all(vapply(parts, function(part) identical(.subset2(part, "gradops_log"), log), NA))) {
@@ -97,15 +97,15 @@ scalars_together <- function(parts) {
 
 # The log -------------------------------------------------------------------------------------------------------------
 
-# Where something is compiled; gives what was before, for afterwards. A log does not go on after another one: its
-# numbers would no more be the highest.
+# Allow or forbid a log while something is compiled, and return the previous state. An interrupted log never continues
+# after another one, as its numbers would no longer be the highest.
 with_scalars <- function(possible = FALSE) {
   before <- state$scalars
   state$scalars <- possible
   if (is.environment(before)) FALSE else before
 }
 
-# Code begins or ends for which the log is not: with other modes and scopes, or in another function of Python's.
+# End the log: code begins or ends that runs in other modes and scopes, or in another function of Python's.
 leave_scalars <- function() {
   log <- state$scalars
   if (!is.null(log)) {
@@ -130,19 +130,19 @@ begin_scalars <- function(x) {
 first_logged <- 200
 most_logged <- 5000
 
-# An operation is three numbers in `words`: its code, with the kinds of its operands, and the two operands. Results are
-# counted on from log to log, so a number below `begun` is one of an earlier log.
+# An operation is three numbers in `words`: its code combined with the kinds of its operands, and the two operands.
+# Results are counted on from log to log, so a number below `begun` belongs to an earlier log.
 scalar_log <- function(python, classes) {
   force(classes) # of handles, as `convert`
   convert <- FALSE
   codes <- scalar_codes()
   words <- numeric(3 * first_logged)
-  used <- 0 # of these
-  inputs <- list() # tensors that Python has not been told of
+  used <- 0 # numbers in use
+  inputs <- list() # tensors that Python does not know yet
   known_inputs <- 0
-  # A handle holds its number, not its log's. If each log counted from 0, one that is left from an earlier log would be
-  # taken for a number of this one: no error, another value. So numbers are never used again in a session; what is
-  # below `begun` is of another log, and its tensor is an input.
+  # A handle holds its number but not its log's. If each log counted from 0, a handle from an earlier log would be taken
+  # for a number of this one: no error, but a wrong value. So numbers are never reused in a session. A number below
+  # `begun` belongs to another log, and its tensor becomes an input.
   count <- begun <- state$scalar_count %||% 0
   log <- environment()
 
@@ -151,17 +151,17 @@ scalar_log <- function(python, classes) {
     if (size < 3 * most_logged) {
       words <<- c(words, numeric(max(size, needed)))
     } else {
-      write() # R's own search for garbage would visit each handle of a longer one
+      write() # R's garbage collector visits each handle of a log
     }
   }
 
-  # Write down what is logged; the tensor of a result, or of several with dimensions, if they are asked for.
+  # Write down the logged operations; return the tensor of a result, or of several with dimensions, if asked for.
   write <- function(numbers = NULL, dim = NULL) {
     if (is.null(numbers) && used == 0) {
       return()
     }
-    # The log is empty before Python is called: what Python does may log again, and an error in it must not have the
-    # same operations written twice.
+    # Empty the log before Python is called: Python may log again, and after an error the same operations must not be
+    # written twice.
     new <- words[seq_len(used)]
     given <- inputs
     inputs <<- list()
@@ -176,7 +176,7 @@ scalar_log <- function(python, classes) {
   log
 }
 
-# A tensor's number among a log's inputs, and its size: 0 for a single number, below 0 for what cannot be an input.
+# A tensor's number among a log's inputs, and its size: 0 for a single number, below 0 if it cannot be an input.
 input_in <- function(log, x) {
   known <- .subset2(x, "gradops_input")
   if (is.null(known) || !identical(known$log, log)) {
@@ -195,7 +195,7 @@ input_in <- function(log, x) {
   known$is
 }
 
-# The numbers of operations, times 16, by the names of ops and of R's operators.
+# The codes of operations, times 16, by the names of ops and of R's operators.
 scalar_codes <- function() {
   if (is.null(state$scalar_codes)) {
     names <- py_to_r(bridge()$scalar_names)

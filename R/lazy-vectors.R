@@ -1,13 +1,12 @@
-# Short vectors and small matrices of logged numbers: see lazy-scalars.R. What R does with two or three numbers at a
-# time in a loop (the state of a filter and its covariance, a row of data, `c(a, b)`) would be a call into Python, a
-# step of the program and a node of the tape each time. So it is logged too, element by element; the handle knows which
-# numbers its elements are, in R's order. It has no gradient of its own: code that asks for one is traced again without
-# these.
+# Short vectors and small matrices of logged numbers: see lazy-scalars.R. Operations on two or three numbers in a loop
+# (the state of a filter and its covariance, a row of data, `c(a, b)`) would each cost a call into Python, a step of the
+# program and a node of the tape. So they are logged too, element by element; the handle holds the numbers of its
+# elements in R's order. It has no gradient of its own: code that asks for one is traced again without such vectors.
 
-# Elements of the largest: of more, operations on arrays cost less.
+# The largest number of elements; for more, operations on arrays cost less.
 most_together <- 9L
 
-# Code in which vectors are tensors, as elsewhere.
+# Run code in which vectors are ordinary tensors.
 without_vectors <- function(code) {
   before <- state$no_vectors
   state$no_vectors <- TRUE
@@ -16,13 +15,13 @@ without_vectors <- function(code) {
   code
 }
 
-# The log, where one goes on that takes vectors.
+# The current log, if it takes vectors.
 vector_log <- function() {
   if (is.environment(state$scalars) && !isTRUE(state$no_vectors)) state$scalars
 }
 
-# A function of the core, as `kind`, `family` and `settings` name it, of numbers that are logged and R's own; NULL where
-# it is for Python.
+# Log a function of the core, given by `kind`, `family` and `settings`, of logged numbers and R's own; NULL if it is for
+# Python.
 composed_in_log <- function(kind, family, settings, arguments) {
   in_log(arguments, function() {
     code <- function_code(state$scalars, kind, family, settings, length(arguments))
@@ -30,7 +29,7 @@ composed_in_log <- function(kind, family, settings, arguments) {
   })
 }
 
-# The code of a function of the core in a log; NULL of one that is no matter of single numbers.
+# The code of a function of the core in a log; NULL if it does not work on single numbers.
 function_code <- function(log, kind, family, settings, count) {
   key <- paste(base::c(kind, family, settings, count), collapse = " ")
   code <- log$codes[[key]]
@@ -42,8 +41,8 @@ function_code <- function(log, kind, family, settings, count) {
   if (!is.na(code)) code
 }
 
-# The elements of a tensor that is not of the log, for C: of a small one they are read once. A tensor that is used in
-# each round of a loop remembers them, with the log in which they have these numbers.
+# Make the elements of a tensor from outside the log known to C; a small tensor is read once. A tensor that a loop uses
+# in each iteration remembers them, together with the log in which they have these numbers.
 know_elements <- function(log, x) {
   known <- .subset2(x, "gradops_elements")
   if (!identical(.subset2(x, "gradops_log"), log) && (is.null(known) || !identical(known$log, log))) {
@@ -60,8 +59,8 @@ know_elements <- function(log, x) {
   }
 }
 
-# `result`, made element by element of `x` and `y`: it has more elements than a log takes where one of them has, so that
-# Python is not asked.
+# Mark `result`, an elementwise result of `x` and `y`, as too large for the log if one of them is, so that Python need
+# not be asked.
 as_large <- function(result, x, y = NULL) {
   if (is.environment(state$scalars) && is.environment(result) && (is_large(x) || is_large(y))) {
     assign("gradops_elements", list(log = state$scalars, kind = 0), envir = result)
@@ -77,45 +76,45 @@ is_large <- function(x) {
   !is.null(known) && known$kind == 0 && identical(known$log, state$scalars)
 }
 
-# An operand's kind, numbers and dimensions, which are NULL of a number; NULL of what takes part in no log.
+# An operand's kind, numbers and dimensions (NULL for a single number); NULL if it cannot take part in a log.
 elements_in <- function(log, x) {
   if (is.environment(x)) know_elements(log, x)
   .Call(C_elements_in_log, state, x)
 }
 
-# `c(...)` of numbers and vectors of which a log has one.
+# `c(...)` of numbers and vectors, at least one of them in a log.
 joined_in_log <- function(parts) {
   if (!is.null(state$scalars) && any(vapply(parts, has_log, NA))) {
     in_log(parts, function() .Call(C_joined_in_log, state, parts, FALSE))
   }
 }
 
-# The sum of a handle's numbers; NULL of anything else.
+# The sum of a handle's numbers; NULL for anything else.
 sum_in_log <- function(x) {
   .Call(C_sum_in_log, state, x) %||% if (has_log(x)) in_log(list(x), function() .Call(C_sum_in_log, state, x))
 }
 
-# The numbers of an operation on numbers of the log, or on those that `kinds` says, as operands of later ones.
+# The numbers of the results of an elementwise operation on numbers of the log, or on operands of the given `kinds`.
 rows_in <- function(log, op, first, second, kinds = 5) {
   .Call(C_rows_in_log, log, log$codes[[op]] + kinds, first, second) - log$begun
 }
 
 # Small matrices ------------------------------------------------------------------------------------------------------
 
-# `x %*% y` by R's rules, whose names are not kept.
+# `x %*% y` by R's rules; names are dropped.
 product_in_log <- function(x, y) {
   if (is.environment(state$scalars)) {
     diagonal_product(x, y) %||% in_log(list(x, y), function() .Call(C_product_in_log, state, x, y, FALSE))
   }
 }
 
-# `diag(x)` of a short vector, which the matrix remembers; NULL of anything else.
+# `diag(x)` of a short vector; the matrix remembers that it is diagonal. NULL for anything else.
 diagonal_in_log <- function(x) {
   log <- vector_log()
   found <- elements_in(log, x)
   size <- length(found$is)
   if (identical(found$kind, 1L) && length(found$dim) == 1L && size^2 <= most_together) {
-    cells <- rep(rows_in(log, "*", 0, 1, 0), size^2) # numbers of R's own, as results
+    cells <- rep(rows_in(log, "*", 0, 1, 0), size^2) # R's own numbers, as results
     cells[seq(1L, size^2, size + 1L)] <- found$is
     handle <- lazy_handle(log, cells + log$begun, base::c(size, size))
     assign("gradops_diagonal", found$is + log$begun, envir = handle)
@@ -123,8 +122,8 @@ diagonal_in_log <- function(x) {
   }
 }
 
-# The product of such a matrix and another: each row or column by its number. Zeros are no factors, which for finite
-# numbers is the same, and a third of the operations or less.
+# The product of such a matrix and another: each row or column is multiplied by a number. Zeros are skipped, which gives
+# the same for finite numbers, with a third of the operations or less.
 diagonal_product <- function(x, y) {
   for (first in base::c(TRUE, FALSE)) {
     log <- vector_log()
@@ -145,7 +144,7 @@ diagonal_of <- function(log, x) {
   }
 }
 
-# `solve(a, b)`, or without `b` the inverse, of a matrix of one or two rows; NULL of anything else.
+# `solve(a, b)`, or the inverse without `b`, of a matrix with one or two rows; NULL for anything else.
 solution_in_log <- function(a, b = NULL) {
   log <- vector_log()
   matrix <- matrix_in(log, a)
@@ -173,7 +172,7 @@ solution_in_log <- function(a, b = NULL) {
   lazy_handle(log, found + log$begun, if (is.null(b)) matrix$dim else right$dim)
 }
 
-# The determinant of a matrix of one or two rows, as a number; NULL of anything else.
+# The determinant of a matrix with one or two rows, as a number; NULL for anything else.
 number_of_determinant <- function(x) {
   log <- vector_log()
   matrix <- matrix_in(log, x)
@@ -188,14 +187,14 @@ determinant_in <- function(log, m) {
   rows_in(log, "-", products[1L], products[2L])
 }
 
-# The numbers of a square matrix of one or two rows.
+# The numbers of a square matrix with one or two rows.
 matrix_in <- function(log, x) {
   found <- if (!is.null(log)) elements_in(log, x)
   dim <- found$dim
   if (identical(found$kind, 1L) && length(dim) == 2L && dim[1L] == dim[2L] && dim[1L] <= 2) found
 }
 
-# A small tensor's numbers in other places; NULL of anything else.
+# A small tensor with its numbers rearranged by `order`; NULL for anything else.
 rearranged <- function(x, order) {
   log <- vector_log()
   found <- if (!is.null(log)) elements_in(log, x)

@@ -1,6 +1,6 @@
-# R's functions for fits, of maximize_likelihood()'s.
+# R's functions for the fits that maximize_likelihood() returns.
 
-# The places of estimated parameters by name or number.
+# The positions of estimated parameters that are given by name or number.
 parameter_places <- function(chosen, fit, argument, call = parent.frame()) {
   names <- names(fit$coefficients)
   if (is.character(chosen)) named_among(chosen, names, argument, call)
@@ -102,14 +102,15 @@ deviance.gradops_fit <- function(object, ...) 2 * object$value
 df.residual.gradops_fit <- function(object, ...) stats::nobs(object) - length(object$coefficients)
 
 #' @rdname maximize_likelihood
-#' @param type The name of what the likelihood reports for each row of the data, where it reports several such vectors.
+#' @param type The name of a reported vector with an element for each row of the data, if the likelihood reports
+#'   several.
 #' @export
 fitted.gradops_fit <- function(object, type = NULL, ...) {
   reported <- reports_of(function() object$objective$evaluate(object$parameters))
   reported_by_row(reported, stats::nobs(object), type)
 }
 
-# The vector of one number for each row among what a likelihood reports, the only one or the one that `type` names.
+# The reported vector with one number for each row: the only one, or the one that `type` names.
 reported_by_row <- function(reported, rows, type, call = parent.frame()) {
   found <- Filter(function(value) is.null(dim(value)) && length(value) == rows, reported)
   name <- if (length(found) == 1L) names(found) else intersect(type, names(found))
@@ -189,7 +190,7 @@ like_values <- function(x, values) {
   x
 }
 
-# The quantities that the likelihood reports, all or some by name, as a list; with standard errors a list of two.
+# The quantities that the likelihood reports, all or some by name, as a list; with standard errors a list of two lists.
 reported_by <- function(object, names, se.fit, kind = "report") { # nolint: object_name_linter.
   evaluate <- object$objective$evaluate
   values <- reports_of(function() evaluate(object$parameters), kind)

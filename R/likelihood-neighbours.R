@@ -1,38 +1,37 @@
-# Methods of fits for the generics of other packages, registered when these load: broom's, emmeans', marginaleffects',
-# posterior's.
+# Methods of fits for generics of the packages broom, emmeans, marginaleffects and posterior, registered when these
+# load.
 
-#' Fits in broom's, emmeans', marginaleffects' and posterior's functions
+#' Fits in broom, emmeans, marginaleffects and posterior
 #'
-#' Methods of [maximize_likelihood()]'s fits for generics of other packages. `generics::tidy()` gives a row for each
-#' parameter, `generics::glance()` one for the fit, `generics::augment()` the data with residuals and what the
-#' likelihood reports for each row. `posterior::as_draws()` draws from the normal approximation of the estimates, with
-#' random effects from that of all together; with `method = "nuts"` from the posterior density that the likelihood is
-#' with its priors in it, by a No-U-Turn sampler (Hoffman and Gelman 2014), random effects integrated out and drawn
-#' again. `emmeans::emmeans()` takes the linear predictor that the likelihood has:
-#' its formula, and the parameters that are its coefficients. marginaleffects' functions (`predictions()`,
-#' `avg_slopes()`, `avg_comparisons()`, ...) predict what the likelihood reports for each row, with their `newdata` in
-#' the place of the data; of several vectors the one that `type` names.
+#' Methods of [maximize_likelihood()]'s fits for generics of other packages. `generics::tidy()` returns a row for each
+#' parameter, `generics::glance()` one for the fit, `generics::augment()` the data with residuals and the vectors that
+#' the likelihood reports for the rows. `posterior::as_draws()` draws from the normal approximation of the estimates and
+#' random effects. With `method = "nuts"` it draws from the posterior density, which the likelihood is if it includes
+#' priors, by a No-U-Turn sampler (Hoffman and Gelman 2014); random effects are integrated out, then sampled.
+#' `emmeans::emmeans()` needs the linear predictor of the likelihood: its formula, and the parameters that are its
+#' coefficients. marginaleffects' functions (`predictions()`, `avg_slopes()`, `avg_comparisons()`, ...) predict a vector
+#' that the likelihood reports for the rows, with `newdata` in place of the data; `type` names one if there are several.
 #' @param x,object A fit.
-#' @param conf.int,conf.level If `TRUE`, confidence intervals too; their level.
+#' @param conf.int,conf.level If `TRUE`, add confidence intervals; their level.
 #' @param effects `"fixed"` for the estimated parameters, `"ran_vals"` for the random effects, or both.
-#' @param method As of `confint()`, and of `residuals()`; of `as_draws()` `"normal"` or `"nuts"`.
+#' @param method As for `confint()` and `residuals()`; for `as_draws()`, `"normal"` or `"nuts"`.
 #' @param data The data, by default those of the fit.
-#' @param ndraws The number of draws, of all chains.
-#' @param chains,tune The number of chains, and of draws in each before those that count, in which step and scales are
-#'   found.
+#' @param ndraws The number of draws over all chains.
+#' @param chains,tune The number of chains, and of warm-up draws in each, which tune step size and scales and are
+#'   dropped.
 #' @param model A fit, for marginaleffects.
-#' @param newdata Rows, as marginaleffects gives them.
-#' @param type The name of what is reported.
-#' @param coefs Estimates in the place of the fit's.
-#' @param formula The formula of the linear predictor; its response, if there is one, is left out.
-#' @param coefficients The name of the parameter that has its coefficients, in the order of `model.matrix()`.
-#' @param trms,xlev,grid As emmeans gives them.
+#' @param newdata Rows in the form in which marginaleffects passes them.
+#' @param type The name of a reported vector.
+#' @param coefs Estimates that replace those of the fit.
+#' @param formula The formula of the linear predictor; its response, if there is one, is ignored.
+#' @param coefficients The name of the parameter with the coefficients, in the order of `model.matrix()`.
+#' @param trms,xlev,grid As emmeans passes them.
 #' @param ... Unused, or for emmeans.
-#' @returns Data frames with broom's columns; of `as_draws()` a `draws_matrix`, by `"nuts"` a `draws_array`; of the
-#'   methods for emmeans and marginaleffects what these take.
+#' @returns Data frames with broom's columns; `as_draws()` returns a `draws_matrix`, and with `"nuts"` a `draws_array`;
+#'   the methods for emmeans and marginaleffects return what these packages need.
 #' @section Errors:
-#' - `gradops_error_argument`: draws of a fit whose estimates have no covariance; coefficients that are not as many as
-#'   the formula needs; a likelihood that reports no vector for the rows, or several and `type` is none of them.
+#' - `gradops_error_argument`: draws of a fit whose estimates have no covariance; a number of coefficients that does not
+#'   fit the formula; a likelihood that reports no vector for the rows, or several, none of which is `type`.
 #' @seealso [maximize_likelihood()].
 #' @examplesIf gradops_available() && requireNamespace("generics")
 #' counts <- data.frame(x = 0:4, y = c(1, 1, 4, 5, 11))
@@ -132,7 +131,7 @@ as_draws_df.gradops_fit <- function(x, ...) posterior::as_draws_df(as_draws.grad
 #' @rdname fit_neighbours
 #' @exportS3Method emmeans::recover_data
 recover_data.gradops_fit <- function(object, formula, data = NULL, ...) {
-  if (missing(formula)) { # emmeans raises an error with these words, and hides one of ours
+  if (missing(formula)) { # emmeans raises an error with this text, and would hide ours
     return(paste(
       "a likelihood does not tell its linear predictor. Give its formula and the parameter that has its coefficients:",
       "`emmeans(fit, \"g\", formula = ~ g + x, coefficients = \"beta\")`."
@@ -192,7 +191,7 @@ set_coef.gradops_fit <- function(model, coefs, ...) {
 #' @exportS3Method marginaleffects::get_vcov
 get_vcov.gradops_fit <- function(model, ...) model$vcov
 
-# marginaleffects takes models of the classes that this option names.
+# marginaleffects accepts models of the classes in this option.
 in_marginaleffects <- function(...) {
   options(marginaleffects_model_classes = base::union(getOption("marginaleffects_model_classes"), "gradops_fit"))
 }
@@ -206,17 +205,18 @@ await_marginaleffects <- function() {
 
 #' Profiles of a likelihood
 #'
-#' For values of one parameter the least negative log-likelihood over all others, as the signed root of twice its
-#' excess over that of the fit: a straight line where the likelihood is that of normal estimates, and beside a normal
-#' quantile a test.
+#' For each value of one parameter, `profile()` minimises the negative log-likelihood over all others, and returns the
+#' signed root of twice the excess over the minimum of the fit. It is a straight line if estimates are exactly normal;
+#' comparing it with a normal quantile is a likelihood ratio test.
 #' @param fitted A fit of [maximize_likelihood()].
 #' @param which Names or positions of parameters.
-#' @param level The level of the interval that the values span, a little more than those that are read off.
-#' @param points How many values on each side of the estimate.
+#' @param level The confidence level that the range of values covers; a little more than the levels you need.
+#' @param points The number of values on each side of the estimate.
 #' @param x A profile.
 #' @param ... Unused, or graphical parameters.
 #' @returns A list of class `profile.gradops_fit` of data frames by parameter, with columns `z`, the signed root, and
-#'   `value`. `plot()` draws them, with the levels 0.5, 0.8, 0.95 and 0.99 dotted, and gives the profile, invisibly.
+#'   `value`. `plot()` draws them, with dotted lines at the levels 0.5, 0.8, 0.95 and 0.99, and returns the profile,
+#'   invisibly.
 #' @section Errors:
 #' - `gradops_error_argument`: an unknown parameter.
 #' @seealso [maximize_likelihood()], whose `confint()` has `method = "profile"`.

@@ -1,24 +1,24 @@
-# The marks of a likelihood while it runs: quantities that it reports, and observations, which densities draw anew in a
-# simulation and weigh for residuals. `state$marks` is the scope that hears of them, NULL in a search.
+# Observations and reports while a likelihood runs: reported quantities, and observations, which densities draw in a
+# simulation and weight for residuals. `state$marks` is the scope that receives them, NULL in a search.
 
-#' Marks in a likelihood: observations, and quantities to report
+#' Observations and reported quantities of a likelihood
 #'
-#' `observed(x)`, where a likelihood takes its data, marks observations; it is `x`. With it
-#' [simulate()][stats::simulate] draws data from the model, and [residuals()][stats::residuals] has one-step-ahead
-#' residuals.
-#' `report(rate = exp(p$log_rate))` names quantities that [predict()][stats::predict] then gives, with standard errors
-#' by the delta method. A search for estimates does not compute them.
+#' `observed(x)` returns `x` and marks it as observations; write it where the likelihood uses its data. Then
+#' [simulate()][stats::simulate] draws data from the model, and [residuals()][stats::residuals] returns one-step-ahead
+#' residuals. `report(rate = exp(p$log_rate))` names quantities that [predict()][stats::predict] returns, with standard
+#' errors by the delta method. A search for estimates does not compute them.
 #'
-#' Data are drawn where the observations, or random effects, are the first argument of a density function of stats,
-#' with `log = TRUE`: `dnorm(observed(data$y), mean, sd, log = TRUE)` draws by `rnorm()`. So the likelihood has to be
-#' the sum of such densities. It may read what it draws, as autoregressions do: it runs until that stays the same.
+#' Data are drawn where the observations, or random effects, are the first argument of a density function of stats, with
+#' `log = TRUE`: `dnorm(observed(data$y), mean, sd, log = TRUE)` draws with `rnorm()`. So the likelihood has to be the
+#' sum of such densities. A density may depend on other drawn values, as in an autoregression: the likelihood runs until
+#' the drawn values no longer change.
 #' @param x Observations: a vector or matrix. Missing ones stay missing.
-#' @param name What they are called; by default the last name in the code that says `x`, as `y` of `data$y`.
-#' @param ... Quantities by name: numbers, vectors and matrices. Without a name, what the code says.
+#' @param name The name of the observations; by default the last name in the code of `x`, such as `y` in `data$y`.
+#' @param ... Quantities by name: numbers, vectors and matrices. Without a name, their code is the name.
 #' @returns `observed()`: `x`. `report()`: `NULL`, invisibly.
 #' @section Errors:
-#' While a fit's data are drawn or weighed, `gradops_error_argument`: observations that are in no density, or in two; a
-#' density that is no logarithm; a family that has no random numbers here.
+#' While data of a fit are simulated or residuals computed, `gradops_error_argument`: observations that are in no
+#' density, or in two; a density without `log = TRUE`; a family without random numbers in gradops.
 #' @seealso [maximize_likelihood()].
 #' @examplesIf gradops_available()
 #' nll <- function(p, y) {
@@ -26,7 +26,7 @@
 #'   -sum(dnorm(observed(y), p$mean, exp(p$log_sd), log = TRUE))
 #' }
 #' fit <- maximize_likelihood(nll, list(mean = 0, log_sd = 0), c(4.1, 5.3, 4.8, 6, 5.2))
-#' predict(fit, se.fit = TRUE) # of all that it reports
+#' predict(fit, se.fit = TRUE) # all reported quantities
 #' set.seed(1)
 #' simulate(fit, 2)
 #' residuals(fit)
@@ -47,7 +47,7 @@ report <- function(...) {
   invisible()
 }
 
-# The values of a kind of reports in the order in which they come, a later one in place of an earlier.
+# Record reported values of one kind; a later value replaces an earlier one of the same name.
 record <- function(values, kind = "report") {
   into <- state$marks$reports
   if (identical(kind, into$kind)) into$found[names(values)] <- values
@@ -76,11 +76,11 @@ last_name <- function(code) {
   }
 }
 
-# Observations as densities see them ----------------------------------------------------------------------------------
+# Observations in density functions -----------------------------------------------------------------------------------
 
-# Numbers with their places among all that a scope has, and the scope. All but a density function takes them for the
-# numbers that they are. Differences of them stand at the places of the later ones; `before` has, a column for each, the
-# places of those that they are differences to, the next before first.
+# Numbers with their positions among all observations of a scope, and the scope. Only density functions see the marks;
+# all other functions get the plain numbers. A difference has the position of its later number; `before` has a column
+# for each number that is subtracted, with the positions of these, the nearest first.
 as_observed <- function(x, places, scope, before = NULL) {
   attr(x, "places") <- places
   attr(x, "scope") <- scope
@@ -94,8 +94,8 @@ plain_observed <- function(x) {
   unclass(x)
 }
 
-# The part of observations that `take` takes of their numbers. In a simulation these are the numbers that are drawn by
-# now, so that a loop over time draws each one given the last in one run.
+# A part of observations, selected by `take`. In a simulation it has the numbers drawn so far, so that a loop over time
+# draws each one given the last in a single run.
 part_of_observed <- function(x, take) {
   scope <- attr(x, "scope")
   places <- attr(x, "places")
@@ -149,13 +149,13 @@ Summary.gradops_observed <- function(..., na.rm = FALSE) { # nolint: object_name
 #' @export
 mean.gradops_observed <- function(x, ...) mean(plain_observed(x), ...)
 
-# Density functions of observations: by R's name of the function that draws them.
+# Density functions of observations, by the name of their family.
 observed_methods <- function() {
   densities <- base::c(family_generics("d"), list(dmultinom = dmultinom))
   Map(observed_method, densities, substring(names(densities), 2L))
 }
 
-# The generic, which hands on the parameters that were given.
+# A density function that passes the given parameters on to the scope.
 observed_method <- function(generic, family) {
   taken <- lapply(setdiff(names(formals(generic)), base::c("x", "log")), function(name) {
     bquote(if (!missing(.(as.name(name)))) given[[.(name)]] <- .(as.name(name)))
@@ -171,13 +171,13 @@ refuse_observed <- function(name, message) {
   refuse_parameters("observed", sprintf("`%s` %s", name, message), NULL)
 }
 
-# A scope in which observations have places; `density(x, name, places, family, given, before)`
-# is what density functions do.
+# A scope that collects observations and their positions. Density functions of observations call `density(x, name,
+# places, family, given, before)`.
 scope_of_marks <- function(density) {
   scope <- new.env()
-  scope$names <- character() # of each place
+  scope$names <- character() # for each position
   scope$known <- list() # numbers by name
-  scope$seen <- logical() # TRUE for each place that was in a density
+  scope$seen <- logical() # TRUE for each position that was in a density
   scope$numbers <- function(name) scope$known[[name]]
   scope$observe <- function(x, name) {
     if (!is.numeric(x)) refuse_observed(name, "must be ordinary R numbers")
@@ -199,7 +199,7 @@ scope_of_marks <- function(density) {
   scope
 }
 
-# Stop where a likelihood marks nothing, which `names` would name.
+# Raise an error if a likelihood marks no observations.
 check_marked <- function(names) {
   if (length(names) == 0L) {
     abort(
@@ -212,7 +212,7 @@ check_marked <- function(names) {
   }
 }
 
-# Stop where observations that are not missing were in no density.
+# Raise an error if some observations that are not missing were in no density.
 check_seen <- function(scope, seen) {
   missed <- which(!seen & !is.na(unlist(scope$known, use.names = FALSE)))
   if (length(missed) > 0L) refuse_observed(scope$names[missed[1L]], "is the first argument of no density function")
@@ -225,9 +225,9 @@ log_density <- function(family, x, given) {
 
 # Simulation -----------------------------------------------------------------------------------------------------------
 
-# Observations and random effects that `run(observe)`, the likelihood of R's numbers, draws, `drawn`, and what it
-# reports with them, `reported`. Each density draws with a seed of its own, so that another run gives the same numbers
-# but where they depend on others that were not drawn yet.
+# Simulate from `run(observe)`, the likelihood of R's numbers: return the `drawn` observations and random effects, and
+# the quantities `reported` with them. Each density draws with its own seed, so that another run gives the same numbers,
+# except where they depend on numbers that were not drawn before.
 simulated <- function(run) {
   seed <- sample.int(2e9L, 1L)
   drawn <- list()
@@ -288,14 +288,14 @@ draw_of <- function(family, x, given) {
 
 # Residuals ------------------------------------------------------------------------------------------------------------
 
-# One-step-ahead residuals of the observations in `f`, at numbers for all parameters: the normal quantiles of each one's
-# probability given those before it (Thygesen, Albertsen, Berg, Kristensen and Nielsen 2017). In the likelihood each
-# log density counts `keep` times, and the logarithms of the probabilities up to it and above it `below` and `above`
-# times, or it is at the observation and a `shift` of that; random effects are integrated out of each.
+# One-step-ahead residuals of the observations in `f`, with all parameters fixed: the normal quantiles of the
+# probability of each observation given those before it (Thygesen, Albertsen, Berg, Kristensen and Nielsen 2017). The
+# likelihood multiplies each log density by `keep`, and the log probabilities below and above an observation by `below`
+# and `above`, or it shifts the observation by `shift`; random effects are integrated out of each.
 #
-# `turns(names)`: for each observation, of its name, a number by which they come; negative where it is known from the
-# start, 0 where it never comes. Of those that come `range` has the ends between which they have a density, `support`
-# all whole numbers that there are, or those with a probability of their own; `discrete` says whether they are counts.
+# `turns(names)` returns the order in which the observations are added; a negative number means known from the start, 0
+# never. For the added ones, `range` is the interval in which they have a density, `support` all integers that they can
+# take, or all values with a positive probability; `discrete` says whether they are counts.
 one_step_residuals <- function(
   f, parameters, data, values, method, turns, range = c(-Inf, Inf), support = NULL, discrete = NULL
 ) {
@@ -339,10 +339,10 @@ one_step_residuals <- function(
   if (length(found) == 1L) found[[1L]] else found
 }
 
-# The density as it is.
+# The log density without weights.
 plain_density <- function(x, name, places, family, given, before = NULL) log_density(family, x, given)
 
-# Stop where what is said of observations that come is not so.
+# Raise an error if the settings contradict the observations that are added.
 check_support <- function(names, kinds, y, comes, range, support, discrete) {
   counts <- comes & kinds == 1
   if (!is.null(discrete) && flag(discrete) != any(counts)) {
@@ -379,7 +379,7 @@ weighing_scope <- function(method) {
       refuse_observed(name, sprintf("has no `cdf` residuals of `d%s()`, but `integral` ones", family))
     }
     scope$seen[places] <- TRUE
-    # 0 for a density, 1 for whole numbers, 2 for a density and a probability of 0
+    # 0 for a density, 1 for integers, 2 for a density and a positive probability of 0
     scope$kinds[places] <- if (family %in% count_families) 1 else if (family == "tweedie") 2 else 0
     scope$lower[places] <- if (family %in% positive_families) 0 else -Inf
     scope$upper[places] <- if (family == "beta") 1 else Inf
@@ -404,8 +404,8 @@ weighing_scope <- function(method) {
   scope
 }
 
-# The sum of the log densities of normal vectors, the rows of `x`, of their elements with the weight 1 in `keep`: those
-# with 0 are integrated out. `given` are the other arguments of `dmvnorm()` or `dgmrf()`.
+# The sum of the log densities of normal vectors, the rows of `x`, for the elements with weight 1 in `keep`; elements with
+# weight 0 are integrated out. `given` has the other arguments of `dmvnorm()` or `dgmrf()`.
 marginal_normal <- function(x, keep, given) {
   covariance <- given$Sigma %||% solve(as.matrix(given$Q))
   size <- nrow(covariance)
@@ -423,7 +423,7 @@ marginal_normal <- function(x, keep, given) {
   found
 }
 
-# The likelihood of weights and random effects.
+# The likelihood as a function of weights and random effects.
 weighed_model <- function(f, parameters, data, values, scope, n, method) {
   weighed <- function(q, code) {
     scope$weights <- q
@@ -435,7 +435,8 @@ weighed_model <- function(f, parameters, data, values, scope, n, method) {
   with_effects(f, parameters, data, values, weighed, start, NULL)
 }
 
-# Residuals of observations that are normal together: they are random effects, too, but where all of a name are known.
+# Residuals of jointly normal observations: all observations become random effects, except names that are known
+# entirely.
 gaussian_residuals <- function(f, parameters, data, values, scope, turns) {
   coming <- scope$names %in% scope$names[turns > 0]
   names <- scope$names[coming]
@@ -458,8 +459,8 @@ gaussian_residuals <- function(f, parameters, data, values, scope, turns) {
   replace(rep(NA_real_, length(turns)), coming, found)
 }
 
-# A likelihood of the parameters in `start` and the random effects of `f`, whose other parameters have values: what
-# `wrapped(q, code)` makes of it.
+# A likelihood of the parameters in `start` and the random effects of `f`, with the other parameters fixed; `wrapped(q,
+# code)` evaluates it.
 with_effects <- function(f, parameters, data, values, wrapped, start, random) {
   places <- which(parameters$layout$random)
   joint <- of_parameters(f, parameters$layout, parameters$is_list, data)

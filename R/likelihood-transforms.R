@@ -1,31 +1,32 @@
-# Transforms of parameters: faces of gradops.inference.transforms.
+# Transforms of parameters: the R interface to gradops.inference.transforms.
 
 #' Transforms of parameters
 #'
-#' Parameters that are positive, in an interval, on the simplex, in order, or a Cholesky factor, of free numbers without
-#' bounds: a search is of these, and the likelihood takes the parameters. [maximize_likelihood()] and [objective()] take
-#' them by name, `transforms = list(sd = transform_positive())`; `start` has the parameters themselves.
+#' Transforms turn free numbers without bounds into parameters that are positive, in an interval, on the simplex,
+#' ordered, or a Cholesky factor. A search runs over the free numbers, and the likelihood gets the parameters.
+#' [maximize_likelihood()] and [objective()] take transforms by name, `transforms = list(sd = transform_positive())`;
+#' `start` has the parameters themselves.
 #'
-#' - `transform_positive()`: numbers above 0, of their logarithms.
-#' - `transform_interval(lower, upper)`: numbers between two, by the logistic function.
-#' - `transform_simplex()`: a vector of numbers above 0 with the sum 1, of one number less: sticks that are broken.
-#' - `transform_ordered()`: a vector that grows.
-#' - `transform_correlation_cholesky()`: the lower Cholesky factor of a correlation matrix, of a number for each pair.
-#' - `transform_covariance_cholesky()`: the lower Cholesky factor of a covariance matrix, by rows, with the logarithms
-#'   of the diagonal.
+#' - `transform_positive()`: positive numbers; the free numbers are their logarithms.
+#' - `transform_interval(lower, upper)`: numbers between two ends, by the logistic function.
+#' - `transform_simplex()`: a vector of positive numbers with sum 1, from one number fewer, by stick breaking.
+#' - `transform_ordered()`: an increasing vector.
+#' - `transform_correlation_cholesky()`: the lower Cholesky factor of a correlation matrix, from a number for each pair.
+#' - `transform_covariance_cholesky()`: the lower Cholesky factor of a covariance matrix, by rows, with logarithms on
+#'   the diagonal.
 #'
-#' All are Stan's. The functions in a transform work on tensors and R's numbers and have derivatives.
+#' The formulas are Stan's. The functions in a transform work on tensors and R's numbers, and have derivatives.
 #' @param lower,upper The ends of an interval, numbers or vectors.
 #' @param x A transform.
 #' @param ... Unused.
-#' @returns A list of class `gradops_transform` of functions: `forward(x)` gives the parameters of free numbers,
-#'   `inverse(y)` the free numbers, `log_jacobian(x)` the logarithm of the absolute determinant of the derivatives,
-#'   which makes a density of the parameters one of the free numbers: for samplers and priors, not for maximum
-#'   likelihood. They give tensors.
+#' @returns A list of class `gradops_transform` of functions: `forward(x)` returns the parameters for free numbers,
+#'   `inverse(y)` the free numbers for parameters, `log_jacobian(x)` the log absolute determinant of the derivatives.
+#'   The last turns a density of the parameters into one of the free numbers: for samplers and priors, not for maximum
+#'   likelihood. They return tensors.
 #' @section Errors:
-#' - `gradops_error_argument`: an interval without numbers; numbers of which there is no triangle.
-#' - `gradops_error_type`: ends that are no numbers.
-#' - `gradops_error_shape`: a number where a vector makes one thing.
+#' - `gradops_error_argument`: an empty interval; a number of elements that fits no triangle.
+#' - `gradops_error_type`: ends that are not numbers.
+#' - `gradops_error_shape`: a single number where the transform needs a vector.
 #' @references Stan Development Team, Stan Reference Manual, chapter Constraint Transforms.
 #' @seealso [maximize_likelihood()].
 #' @examplesIf gradops_available()
@@ -97,7 +98,8 @@ print.gradops_transform <- function(x, ...) {
   invisible(x)
 }
 
-# The free numbers of parameters in `pieces`, a list, by the names in `tops`; each with its count for Python.
+# The free numbers of the parameters in `pieces`, a list, with names in `tops`; and the transforms with their sizes for
+# Python.
 free_pieces <- function(pieces, tops, names, transforms, random, call) {
   if (!is.null(transforms) && !is.list(transforms)) {
     abort(

@@ -1,75 +1,74 @@
-# Likelihoods of named parameters, with random effects, and fits. Python has the model; each evaluation is one call.
+# Likelihoods of named parameters with random effects, and fits. The model is in Python; each evaluation is one call.
 
 #' Maximum likelihood
 #'
-#' The parameters at which a negative log-likelihood is least, by [stats::nlminb()] with the exact gradient, and a few
-#' of Newton's steps at the end; with standard errors, intervals and R's functions for fits. The Hessian for standard
-#' errors is by differences of the exact gradient where these give six digits, else exact. With `random`, those
-#' parameters are integrated out by the Laplace approximation, whose gradient is exact as well (see [objective()]).
+#' Minimises a negative log-likelihood by [stats::nlminb()] with the exact gradient, followed by a few Newton steps. The
+#' fit has standard errors, intervals and R's functions for fits. The Hessian for standard errors comes from differences
+#' of the exact gradient if these give six digits, else it is exact. Parameters in `random` are integrated out by the
+#' Laplace approximation, whose gradient is exact as well (see [objective()]).
 #'
 #' @section Methods:
 #' `coef()`, `vcov()`, `logLik()` (and so `AIC()` and `BIC()`), `nobs()`, `deviance()`, `confint()`, `summary()`,
-#' `df.residual()`, `update()`, `anova()` for likelihood ratio tests of nested fits, and `predict(fit, g)`, which is any
-#' function `g` of the parameters with its standard errors by the delta method; those of random effects are accounted
-#' for. Without `g` it is what the likelihood reports (see [report()]), and `fitted()` what it reports for each row of
-#' the data. `nlme::ranef()` gives the random effects.
+#' `df.residual()`, `update()`, and `anova()` for likelihood ratio tests of nested fits. `predict(fit, g)` gives the
+#' estimate and, by the delta method, the standard error of any function `g` of the parameters; the uncertainty of
+#' random effects is included. Without `g` it returns the quantities that the likelihood reports (see [report()]), and
+#' `fitted()` the vector it reports for the rows of the data. `nlme::ranef()` returns the random effects.
 #'
-#' Where observations are marked (see [observed()]), `simulate()` draws new ones, and with `use.u = FALSE` new random
-#' effects for them; `residuals()` are one-step-ahead residuals: the normal quantile of each observation's probability
-#' given those before it, with random effects integrated out, of counts at a random point between the probabilities
-#' below it and up to it. They are independent and standard normal where the model is right. `"cdf"` has these
-#' probabilities by the Laplace approximation (without random effects they are exact); `"gaussian"` is exact where
-#' observations and random effects are normal together; `"slope"` takes each observation given those before it as
-#' normal, by the value and the slope of its density, and `"mode"` by where that is largest and its curvature there
-#' (`NA` where it has no such place); `"integral"` integrates the density, or sums it over whole numbers: it needs no
-#' `p` function, is nearest where there are random effects, and takes longest. In this order they are TMB's methods
-#' `"cdf"`, `"fullGaussian"`, `"oneStepGaussianOffMode"`, `"oneStepGaussian"` and `"oneStepGeneric"`.
-#' @param nll The negative log-likelihood: a function of the parameters, in the form of `start`, and of `data` where
-#'   that is given; ordinary R code as for [gradient()].
-#' @param start A named list of numbers, vectors and matrices, or a vector: where the search starts. The elements of a
+#' If observations are marked (see [observed()]), `simulate()` draws new ones, and with `use.u = FALSE` new random
+#' effects for them. `residuals()` returns one-step-ahead residuals: the normal quantile of each observation's
+#' probability given those before it, with random effects integrated out; for counts, at a random point between the
+#' probabilities below the count and up to it. They are independent and standard normal if the model is right. `"cdf"`
+#' computes these probabilities by the Laplace approximation (without random effects they are exact). `"gaussian"` is
+#' exact if observations and random effects are jointly normal. `"slope"` treats each observation, given those before
+#' it, as normal, with the value and the slope of its density; `"mode"` does so with the mode and the curvature there
+#' (`NA` if there is no mode). `"integral"` integrates the density, or sums it over integers: it needs no `p` function,
+#' is the most accurate with random effects, and takes longest. In this order they are TMB's methods `"cdf"`,
+#' `"fullGaussian"`, `"oneStepGaussianOffMode"`, `"oneStepGaussian"` and `"oneStepGeneric"`.
+#' @param nll The negative log-likelihood: a function of the parameters, in the form of `start`, and of `data` if given;
+#'   ordinary R code as for [gradient()].
+#' @param start The starting values: a named list of numbers, vectors and matrices, or a vector. The elements of a
 #'   vector without names are the parameters `p1`, `p2`, ...
-#' @param data The second argument of `nll`, as it is.
+#' @param data The second argument of `nll`, passed unchanged.
 #' @param random Names of parameters that are random effects.
-#' @param map A named list: for a parameter `NA`, which fixes it where it starts, or a factor of its length, of which
-#'   equal levels are one parameter and `NA` is fixed.
-#' @param transforms A named list: for a parameter a transform that keeps it positive, within an interval, ... (see
-#'   [transforms]). The estimates are those of free numbers, called "name (free)"; `parameters` and `errors` of the fit,
-#'   by the delta method, are of what the transforms make of them. A map is of the free numbers.
-#' @param integrate If `TRUE`, each random effect is integrated over by quadrature, in place of the approximation: they
-#'   have to be independent of each other given the parameters. The nodes are about the mode and reach 20 standard
-#'   deviations; with two numbers they are between these.
+#' @param map A named list with an entry for each parameter to fix or share: `NA` fixes it at its start; a factor of its
+#'   length makes elements with equal levels one parameter and fixes elements with `NA`.
+#' @param transforms A named list of transforms that keep parameters positive, within an interval, ... (see
+#'   [transforms]). The coefficients are free numbers, called "name (free)"; `parameters` and `errors` of the fit (by
+#'   the delta method) refer to the transformed parameters. A map refers to the free numbers.
+#' @param integrate If `TRUE`, each random effect is integrated out by quadrature instead of the Laplace approximation;
+#'   random effects have to be independent of each other given the parameters. The nodes are around the mode and reach
+#'   20 standard deviations; give two numbers to set the ends yourself.
 #' @param lower,upper Bounds: a number, or a named list or vector of numbers for some parameters.
-#' @param nobs The number of observations; by default the rows or the length of `data`, where that has some.
-#' @param control As of [stats::nlminb()]; with random effects `rel.tol` is 1e-12 by default.
+#' @param nobs The number of observations; by default the rows or the length of `data`, if it has any.
+#' @param control As for [stats::nlminb()]; with random effects `rel.tol` is 1e-12 by default.
 #' @param object A fit.
 #' @param parm Names or positions of parameters.
 #' @param level A confidence level.
-#' @param method Of `confint()` `"wald"`, of standard errors, or `"profile"`, of the likelihood, with the other
-#'   parameters estimated anew; of `residuals()` `"cdf"`, `"gaussian"`,
-#'   `"slope"`, `"integral"` or `"mode"`.
-#' @param g A function of all parameters, in the form of `start`, to a vector; or names of what the likelihood reports,
-#'   by default all.
+#' @param method For `confint()`, `"wald"` (from standard errors) or `"profile"` (from the likelihood, with the other
+#'   parameters optimised at each value); for `residuals()`, `"cdf"`, `"gaussian"`, `"slope"`, `"integral"` or `"mode"`.
+#' @param g A function of all parameters, in the form of `start`, that returns a vector; or names of reported
+#'   quantities, by default all.
 #' @param nsim,seed The number of simulations; a seed for them, or `NULL`.
 #' @param use.u If `TRUE`, simulations keep the random effects at their mode.
-#' @param se.fit If `TRUE`, standard errors too.
+#' @param se.fit If `TRUE`, return standard errors as well.
 #' @param ... Other fits for `anova()`; otherwise unused.
 #' @returns A list of class `gradops_fit`: `coefficients`; `vcov`; `value`, the negative log-likelihood; `parameters`,
 #'   all in the form of `start`, random effects at their mode, and `errors`, their standard errors or deviations;
-#'   `hessian`; `problems`, words about what is wrong; `objective`, see [objective()]; `data`; `search`, the result of
-#'   [stats::nlminb()].
+#'   `hessian`; `problems`, strings that describe problems; `objective`, see [objective()]; `data`; `search`, the result
+#'   of [stats::nlminb()].
 #'
-#'   `predict()` gives `g`'s value, or a list of what is reported; with `se.fit` a list of `fit` and `se.fit`.
-#'   `simulate()` gives a data frame with a column for each simulation, or a list of them where several vectors are
-#'   marked; `residuals()` a vector, or a list of them. The standard error of a parameter at a
-#'   bound is `NA`; so are all where a direction of the parameters is not identified, with the warning
-#'   `gradops_warning_inference`, which names it.
+#' `predict()` returns `g`'s value, or a list of the reported quantities; with `se.fit` a list of `fit` and `se.fit`.
+#' `simulate()` returns a data frame with a column for each simulation, or a list of data frames if several vectors are
+#' marked; `residuals()` a vector, or a list of them. The standard error of a parameter at a bound is `NA`. If some
+#' direction of the parameters is not identified, all standard errors are `NA`, and the warning
+#' `gradops_warning_inference` names the direction.
 #' @section Errors:
-#' - `gradops_error_inference`: the likelihood is not a number at the start; a random effect has no curvature.
+#' - `gradops_error_inference`: the likelihood is NaN at the start; a random effect has no curvature.
 #' - `gradops_error_argument`: `simulate()`, `residuals()` or `fitted()` of a likelihood that marks no observations, or
-#'   reports no vector for them; an unknown name in `random`, `map`, `transforms`, `lower`, `upper` or `parm`; a map of
-#'   another length than its parameter; a list without names, or a vector in which some have none; a start that is not
-#'   within its transform, or bounds of what has one; a transform of a random effect.
-#' - `gradops_error_type`: parameters that are no numbers; transforms that are none.
+#'   reports no vector for them; an unknown name in `random`, `map`, `transforms`, `lower`, `upper` or `parm`; a map
+#'   whose length differs from its parameter; a list without names, or a vector in which some elements have none; a
+#'   start outside the range of its transform, or bounds for a parameter that has one; a transform of a random effect.
+#' - `gradops_error_type`: parameters that are not numbers; transforms that are not transforms.
 #' - `gradops_error_callback`: an error in `nll`.
 #' @references Thygesen, Albertsen, Berg, Kristensen and Nielsen (2017), Validation of ecological state space models
 #'   using the Laplace approximation.
@@ -84,7 +83,7 @@
 #' confint(fit, method = "profile")
 #' predict(fit, function(p) exp(p$intercept + p$slope * 5), se.fit = TRUE)
 #'
-#' # groups with an intercept of their own
+#' # groups with their own intercepts
 #' herds <- data.frame(id = rep(1:4, each = 3), y = c(5, 6, 5.5, 8, 8.2, 7.7, 4, 4.1, 3.6, 6, 6.6, 6.2))
 #' joint <- function(p, data) {
 #'   seen <- sum(dnorm(data$y, p$mean + p$u[data$id], exp(p$log_sd), log = TRUE))
@@ -110,8 +109,8 @@ maximize_likelihood <- function(
     if (!is.null(bar)) cli::cli_progress_update(id = bar, .envir = here)
     model$value(x)
   }
-  # nlminb()'s own limit leaves 1e-3 standard errors, at which the Hessian at the end has to be taken twice; that of a
-  # likelihood with random effects takes longer than the search's last steps.
+  # nlminb()'s default tolerance leaves an error of 1e-3 standard errors, and then the Hessian at the end has to be
+  # taken twice; with random effects this takes longer than the last steps of the search.
   if (length(model$random) > 0L) control <- utils::modifyList(list(rel.tol = 1e-12), as.list(control))
   search <- suppressWarnings(
     stats::nlminb(theta, fn, model$gr, lower = bounds$lower, upper = bounds$upper, control = control)
@@ -137,7 +136,7 @@ maximize_likelihood <- function(
   fit
 }
 
-# The numbers of rows or elements, NULL where there are none that say it.
+# The number of rows or elements; NULL if the data do not determine it.
 observations <- function(data) {
   if (is.data.frame(data) || is.matrix(data)) {
     nrow(data)
@@ -155,7 +154,7 @@ flat_named <- function(x, names) {
   matrix(missing_for_nan(as.vector(x)), length(names), length(names), dimnames = list(names, names))
 }
 
-# A bound for each estimated parameter: a number for all, or by name, `default` of others.
+# A bound for each estimated parameter: one number for all, or numbers by name, with `default` for the others.
 bounds_of <- function(bound, default, model, argument, call) {
   named <- names(bound)
   both <- if (is.null(named)) model$transformed[any(is.finite(unlist(bound)))] else intersect(named, model$transformed)
@@ -174,14 +173,14 @@ bounds_of <- function(bound, default, model, argument, call) {
   found
 }
 
-# The questions that Python is asked, by number: QUESTIONS in interop/r/likelihoods.py.
+# The questions for Python, by number: QUESTIONS in interop/r/likelihoods.py.
 asked_by <- c(
   both = 0, hessian = 1, effects = 2, finish = 3, propagate = 4, precision = 5, start = 6, profile = 7, value = 8,
   path = 9, importance = 10, spread = 11, sample = 12, steps = 13, normal = 14, slope = 15, mode = 16,
   integral = 17
 )
 
-# objective() of parameters that have a start.
+# objective() for parameters with a start.
 started <- function(f, start, random, map, transforms, integrate, data, call) {
   if (is.null(start) || !is.null(data)) {
     refuse_parameters("start", "goes with `random`, `map` and `transforms`, and not with `data`", call)
@@ -248,7 +247,7 @@ likelihood_of <- function(
       par = par,
       fn = function(x) as.vector(evaluated(x)$value),
       gr = function(x) stats::setNames(as.vector(evaluated(x)$derivative), names(par)),
-      # for a search, which asks for fewer gradients: with random effects one takes as long as the value
+      # for a search, which needs fewer gradients than values: with random effects a gradient takes as long as the value
       value = function(x) as.vector(evaluated(x, if (any(parameters$random)) "value" else "both")$value),
       he = function(x) flat_named(ask("hessian", x), names(par)),
       evaluations = function() evaluations,
@@ -280,7 +279,7 @@ likelihood_of <- function(
   )
 }
 
-# Parameters as one vector, with names, and which are random, fixed or shared.
+# The parameters as one vector with names, and which of them are random, fixed or shared.
 parameters_of <- function(start, random, map, transforms, call) {
   is_list <- is.list(start)
   parts <- if (is_list) start else list(start)
@@ -301,7 +300,7 @@ parameters_of <- function(start, random, map, transforms, call) {
     storage.mode(x) <- "double"
     x
   })
-  known <- if (is_list) names(start) else tops # a parameter without elements is one, too
+  known <- if (is_list) names(start) else tops # also names of parameters without elements
   titles <- names
   of_layout <- tops %in% random
   parts_free <- NULL
@@ -337,7 +336,7 @@ parameters_of <- function(start, random, map, transforms, call) {
   )
 }
 
-# A vector without names, as optim() takes it, by the names p1, p2, ...
+# Name the elements of a vector without names p1, p2, ..., as optim() takes such a vector.
 numbered <- function(start) {
   names(start) <- paste0("p", seq_along(start))
   start
@@ -358,7 +357,7 @@ refuse_parameters <- function(argument, message, call) {
   )
 }
 
-# `f` of one vector of all parameters, or of two, those that are not random and those that are; see of_vector() in
+# `f` as a function of one vector of all parameters, or of two vectors, fixed and random; see of_vector() in
 # objective.R.
 of_parameters <- function(f, layout, is_list, data, single = FALSE) {
   home <- list2env(
@@ -390,7 +389,7 @@ check_has_effects <- function(parameters) {
   if (!any(parameters$random)) refuse_parameters("random", "there are no random effects to draw", NULL)
 }
 
-# Parameters in which random effects are for densities to draw.
+# Parameters in which random effects are marked, so that densities draw them.
 marked_effects <- function(p, parameters, observe) {
   if (any(parameters$random) && !parameters$is_list) {
     refuse_parameters("start", "must be a list for random effects to be drawn", NULL)

@@ -1,10 +1,10 @@
-# Whose a tensor is. R's meaning of `x * v`, `x[i]`, `length(x)` is that of tensors which gradops made or was handed;
-# others, also of the same Python object, are of reticulate, tensorflow or keras3 and have their methods. So gradops'
-# methods are those of a class of its own, which stands in front of the classes that reticulate makes of Python's. It
-# belongs to R's handle of the object, and is put on new handles alone: the results of gradops' functions, the
-# arguments of functions that gradops calls, and what fields and methods of its tensors give.
+# Which tensors belong to gradops. `x * v`, `x[i]`, `length(x)` have R's meaning for tensors that gradops made or
+# received. Other handles, even of the same Python object, belong to reticulate, tensorflow or keras3 and keep their
+# methods. So gradops' methods are methods of a class of its own, in front of the classes that reticulate derives from
+# Python's. The class belongs to R's handle of the object, and only new handles get it: results of gradops' functions,
+# arguments of functions that gradops calls, and results of fields and methods of its tensors.
 
-# Classes with gradops' methods; the last two are of Python types of its own.
+# Classes with gradops' methods; the last two are gradops' own Python types.
 tensor_classes <- c("gradops_tensor", "gradops.autodiff.variable.Variable", "gradops.jit.array.Traced")
 
 # One class for each kind of tensor that a library makes.
@@ -15,7 +15,7 @@ library_classes <- c(
   "jaxlib._jax.ArrayImpl", "jax.jaxlib._jax.Array", "jaxlib.xla_extension.ArrayImpl", "jax._src.core.Tracer"
 )
 
-# The `ctx` of a `Function`'s two R functions.
+# Classes of `ctx`, the context that the two R functions of a `Function` get.
 context_classes <- c("gradops.autodiff.function.Context", "torch.autograd.function.FunctionCtx")
 
 # TRUE for a tensor whose operators and functions have R's meaning.
@@ -28,14 +28,14 @@ is_any_tensor <- function(x) {
   inherits(x, c(tensor_classes, library_classes))
 }
 
-# A handle that Python has just given, as gradops'.
+# Put gradops' class on a handle that Python has just returned.
 own <- function(x) {
   front <- in_front(class(x))
   if (!is.null(front)) class(x) <- front
   x
 }
 
-# Classes of an object with gradops' own in front; NULL where it is none of gradops' concern.
+# The classes of an object with gradops' class in front; NULL if the object is not a tensor.
 in_front <- function(classes) {
   known <- fronts[[classes[1L]]]
   if (is.null(known) || !identical(known$theirs, classes)) {
@@ -56,19 +56,19 @@ found_in_front <- function(classes) {
   }
 }
 
-# A tensor of others as gradops': by another handle, for theirs stays theirs. All else as it is.
+# Another package's tensor as gradops' tensor, by a new handle, as theirs keeps its class. Any other object unchanged.
 adopted <- function(x) {
   if (is.environment(x) && !is_tensor(x) && is_any_tensor(x)) own(another_handle(x)) else x
 }
 
 another_handle <- function(x) {
-  make_lazy(list(x)) # of itself it would change while it is read
+  make_lazy(list(x)) # a lazy handle would change while it is copied
   handle <- list2env(as.list.environment(x, all.names = TRUE), parent = emptyenv())
   attributes(handle) <- attributes(x)
   handle
 }
 
-# A method of a tensor's: what it returns is gradops' too.
+# Make a method of a tensor return gradops' tensors.
 owning <- function(method) {
   own_result <- function(...) own(method(...))
   attributes(own_result) <- attributes(method)

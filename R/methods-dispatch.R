@@ -57,8 +57,8 @@ generic_names <- function(name) {
   base::c(if (name == "seq.int") "seq" else name, group)
 }
 
-# The operator for code that has operators of its own, such as `Ops.k`. R calls a method only if both operands have the
-# same one; a tensor and an object of class `k` do not. This operator uses the object's method for the tensor, too.
+# The operator for code that defines operators, such as `Ops.k`. R calls a method only if both operands have the same
+# one; a tensor and an object of class `k` do not. This operator uses the object's method for the tensor as well.
 dispatching_operator <- function(name) {
   original <- get(name, baseenv())
   generics <- generic_names(name)
@@ -87,14 +87,14 @@ dispatching_operator <- function(name) {
   }
 }
 
-# TRUE if one of these names is that of a method for an operator.
+# TRUE if one of these names is the name of a method for an operator.
 has_operators <- function(names) {
   any(grepl("^(Ops|[-+*/^<>&|]|%%|%/%|[=!<>]=)[.].", names))
 }
 
 summary_group <- base::c("all", "any", "max", "min", "prod", "range", "sum")
 
-# TRUE of R's functions that look for methods of S3, and of gradops' namesakes of them.
+# TRUE for R's S3 generics, and for gradops' namesakes of them.
 is_s3_generic <- function(f, name) {
   package <- if (is_namesake(name, f)) package_of_r(name)
   if (!is.null(package)) f <- get(name, envir = asNamespace(package))

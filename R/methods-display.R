@@ -1,6 +1,6 @@
-# Tensors as R shows them: format, print, `$` and its completion, knit_print.
+# How R shows tensors: format, print, `$` and its completion, knit_print.
 
-# At load time, as the methods of register_tensor_methods(); knitr's when knitr is loaded.
+# Register the methods at load time, as register_tensor_methods() does; knitr's when knitr is loaded.
 register_object_methods <- function() {
   completion <- get(".DollarNames", asNamespace("utils"))
   stopifnot(is.function(completion))
@@ -50,7 +50,7 @@ print_tensor <- function(x, ...) {
   invisible(x)
 }
 
-# The values to show, all or those of the first corner, and what to say of the others; NULL where there are none.
+# The values to show, all or a corner of them, and the line about the rest; NULL if the values are not known.
 shown_values <- function(x) {
   dim <- dim_tensor(x)
   if (anyNA(dim)) {
@@ -70,7 +70,7 @@ shown_values <- function(x) {
 
 # Fields ---------------------------------------------------------------------------------------------------------------
 
-# Python's attributes as reticulate gives them, its scalars and None as R's: `x$grad`, `x$requires_grad`.
+# Python's attributes as reticulate returns them, scalars and None as R's values: `x$grad`, `x$requires_grad`.
 dollar_tensor <- function(x, name) {
   call <- caller_env()
   check_alive(x, call)
@@ -99,7 +99,7 @@ no_field <- function(x, name, error) {
   )
 }
 
-# Names after `$`, for the console and RStudio, which shows an icon for each type.
+# Names after `$`, for completion in the console and in RStudio, which shows an icon for each type.
 completions_tensor <- function(x, pattern = "") {
   if (reticulate::py_is_null_xptr(x) || !reticulate::py_available()) {
     return(character())
@@ -116,7 +116,7 @@ completions_tensor <- function(x, pattern = "") {
 
 # Documents ------------------------------------------------------------------------------------------------------------
 
-# A matrix or vector is a table where the document shows data frames as tables, and else what the console shows.
+# A matrix or vector becomes a table if the document shows data frames as tables; otherwise the console's output.
 knit_print_tensor <- function(x, options = list(), ...) {
   shown <- shown_values(x)
   if (!shows_tables() || is.null(shown) || length(dim(shown$values)) > 2 || length(shown$values) == 0) {
@@ -132,7 +132,7 @@ knit_print_tensor <- function(x, options = list(), ...) {
 
 shows_tables <- function() isTRUE(knitr::opts_knit$get("rmarkdown.df_print") %in% c("kable", "paged"))
 
-# The printed text, without what HTML takes for a tag.
+# The printed text, without the angle brackets that HTML would take for a tag.
 describe_plainly <- function(x) {
   gsub("^<|>$", "", format_tensor(x))
 }

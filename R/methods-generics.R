@@ -9,9 +9,9 @@ operators <- c(
 )
 
 Ops_tensor <- function(e1, e2) {
-  logged <- NA # not asked for, or for R to find out
+  logged <- NA # NA: not tried, or R's code has to decide
   if (!is.null(state$scalars) && is.null(state$marks) && !missing(e2)) {
-    # Loops have thousands of these, whose results are nearly all numbers of a log.
+    # Loops have thousands of operations, whose results are nearly all numbers of a log.
     logged <- .Call(C_operation_in_log, state, .Generic, e1, e2, TRUE)
     if (is.environment(logged) && is.null(.subset2(logged, "gradops_dim"))) {
       return(if (is.null(state$replaces)) logged else made_by_operator(logged, .Generic, e1, e2))
@@ -34,7 +34,7 @@ Ops_tensor <- function(e1, e2) {
   }
 }
 
-# An operator of observations that are marked, which are the numbers that they are.
+# An operator on marked observations, which count as plain numbers.
 operate_on_plain <- function(operator, e1, e2) {
   operator <- get(operator, baseenv())
   if (missing(e2)) operator(as_plain(e1)) else operator(as_plain(e1), as_plain(e2))
@@ -43,7 +43,7 @@ operate_on_plain <- function(operator, e1, e2) {
 operate <- function(operator, e1, e2, call) {
   is_plain <- !missing(e2) && is_bare(e1) && is_bare(e2) && !is.na(match(operator, with_nothing_more))
   if (is_plain && is.null(state$missing) && is.null(state$replaces)) {
-    as_large(call_operator(operators[[operator]], e1, e2, call), e1, e2) # most calls, in two thirds of the time
+    as_large(call_operator(operators[[operator]], e1, e2, call), e1, e2) # most calls; saves a third of the time
   } else if (!missing(e2) && (has_time(e1) || has_time(e2))) {
     operate_in_time(operator, e1, e2, call, parent.frame(2L))
   } else {
@@ -51,10 +51,10 @@ operate <- function(operator, e1, e2, call) {
   }
 }
 
-# Operators that are their ops where operands have nothing that R adds to tensors.
+# Operators that call their op directly if the operands have no attributes that R adds to tensors.
 with_nothing_more <- c("+", "-", "*", "/")
 
-# A tensor without names, times and missing values, which are attributes.
+# TRUE for a tensor without names, time and missing values, which are attributes.
 is_bare <- function(x) {
   is.environment(x) && length(attributes(x)) == 1L
 }
@@ -97,7 +97,7 @@ operate_by_position <- function(operator, e1, e2, call) {
 
 arithmetic <- c("+", "-", "*", "/", "^", "%%", "%/%")
 
-# A tensor of booleans has no NA, which is what R would answer.
+# R's answer would be NA, which a tensor of booleans does not have.
 check_known <- function(operator, e1, e2, call = parent.frame()) {
   if (is.atomic(e1) && anyNA(e1) || is.atomic(e2) && anyNA(e2)) {
     abort(
@@ -110,15 +110,15 @@ check_known <- function(operator, e1, e2, call = parent.frame()) {
   }
 }
 
-# As call_op(), of two operands that R recycles: a vector goes along the columns of a matrix.
+# Like call_op(), for two operands that R recycles: a vector goes along the columns of a matrix.
 call_operator <- function(op, x, y, call = parent.frame()) {
   form <- recycling[[op]]
   if (is.null(form)) form <- load_operator(op)
-  operands <- list(x, y) # what they compute can be interrupted
+  operands <- list(x, y) # evaluate them here, where R may be interrupted
   answer(py_call_list(form, operands), call)
 }
 
-# A method's call as that of the generic.
+# Show a method's call as a call of the generic.
 written <- function(call, generic) {
   call[[1]] <- as.name(generic)
   call
@@ -159,14 +159,14 @@ matmul_tensor <- function(x, y, call = parent.frame()) {
   named_product(product, x, y, 1L, 2L)
 }
 
-# With the names of rows and columns that the factors have.
+# Give a product the row and column names of its factors.
 named_product <- function(product, x, y, rows, columns) {
   x <- dimnames_of(x)
   y <- dimnames_of(y)
   if (is.null(x) && is.null(y)) product else with_dimnames(product, list(x[[rows]], y[[columns]]))
 }
 
-# One number is a vector of length 1 in R.
+# A single number is a vector of length 1 in R.
 at_least_1d <- function(x) {
   if (!is.list(x) && is.null(dim(x))) call_op("reshape", x, -1L) else x
 }
@@ -180,7 +180,7 @@ matrix_ops_tensor <- function(x, y = NULL) {
   )
 }
 
-# Functions of R's Math group, as ops. `f` of the tensor where it takes more than one.
+# Functions of R's Math group, as names of ops, or as functions of the tensor and further arguments.
 math <- list(
   abs = "abs", sign = "sign", sqrt = "sqrt", floor = "floor", ceiling = "ceil", trunc = "trunc",
   exp = "exp", expm1 = "expm1", log1p = "log1p", log2 = "log2", log10 = "log10",
@@ -222,7 +222,7 @@ Math_tensor <- function(x, ...) { # nolint: cyclocomp_linter. The quick way stan
   if (.Generic == "log" && nargs() == 1L) {
     f <- "log"
   } else if (.Generic == "log" && "x" %in% names(sys.call())[-(1:2)]) {
-    # Of `log(base = 10, x = x)`, R (4.2 at least) hands over the right expressions with the values exchanged.
+    # For `log(base = 10, x = x)`, R (at least 4.2) passes the right expressions with exchanged values.
     written <- as.list(match.call())[-1]
     return(do.call(f, lapply(written, eval, parent.frame())))
   }
@@ -255,7 +255,7 @@ no_method <- function(generic, call) {
 Summary_tensor <- function(..., na.rm = FALSE) {
   if (.Generic == "range") {
     parts <- list(...)
-    parts <- base::c(parts[order(!vapply(parts, is.environment, NA))], na.rm = na.rm) # R looks at the first
+    parts <- base::c(parts[order(!vapply(parts, is.environment, NA))], na.rm = na.rm) # R dispatches on the first
     return(call_op("stack", list(do.call(min, parts), do.call(max, parts)), 1L))
   }
   if (.Generic == "sum" && !isTRUE(na.rm) && ...length() == 1L && !is.null(state$scalars)) {
@@ -265,7 +265,7 @@ Summary_tensor <- function(..., na.rm = FALSE) {
     }
   }
   name <- paste0(if (na.rm) "nan", .Generic)
-  # Empty arguments add nothing, as in R.
+  # Empty arguments contribute nothing, as in R.
   parts <- Filter(function(part) is.environment(part) || length(part) > 0, list(...))
   if (na.rm) parts <- without_na(parts)
   if (na.rm && .Generic %in% c("max", "min") && length(parts) > 1L) parts <- list(one_vector(parts))
@@ -276,12 +276,12 @@ Summary_tensor <- function(..., na.rm = FALSE) {
   Reduce(combine, parts)
 }
 
-# Whole numbers as floats, in which R computes products.
+# Convert integers to floats, in which R computes products.
 doubled <- function(x) {
   if (is.environment(x)) call_core("interop.r.as_double", x) else if (is.complex(x)) x else as.double(x)
 }
 
-# Without the NAs of R's numbers, and without those of which nothing is left.
+# Drop NAs from R's numbers, and drop parts that are then empty.
 without_na <- function(parts) {
   parts <- lapply(parts, function(x) if (is.atomic(x)) x[!is.na(x)] else x)
   parts[vapply(parts, function(x) !is.atomic(x) || length(x) > 0, NA)]
@@ -291,7 +291,7 @@ reduce_all <- function(name, x, call) {
   reduce <- function(op, ...) answer(py_call(ops[[op]] %||% load_op(op), x, NULL, FALSE, ...), call)
   switch(name,
     nanany = , nanall = reduce(sub("nan", "", name)),
-    max = , min = , prod = reduce(name, NULL), # an initial value, or a dtype
+    max = , min = , prod = reduce(name, NULL), # these take an initial value or a dtype
     reduce(name)
   )
 }
@@ -345,7 +345,7 @@ t_tensor <- function(x) {
 
 # Values in R ----------------------------------------------------------------------------------------------------------
 
-# An R array; of a single number, that number.
+# The values as an R array, or as a number if there is one.
 values_of <- function(x, call = parent.frame()) {
   py_to_r(call_core("interop.r.to_r", x, .call = call))
 }
@@ -393,7 +393,7 @@ as_character_tensor <- function(x, ...) {
   words_of_tensor(x, "as.character")
 }
 
-# Element by element and by column, as R's arrays; `op_unstack()` has slices.
+# Elements in R's order, as in a list of an R array; use `op_unstack()` for slices.
 as_list_tensor <- function(x, ...) {
   parts <- flat(x)
   stats::setNames(lapply(seq_len(length(parts)), function(i) op_get_item(parts, i)), names_tensor(x))

@@ -1,21 +1,21 @@
 #' Tensors by groups
 #'
 #' `tapply()`, `ave()`, `unsplit()`, `by()`, and base R's generics `split()`, `rowsum()` and `aggregate()` on tensors
-#' and variables, or with functions that return tensors. A factor as an index, `b[g]`, stands for its levels' numbers,
-#' as in R. For ordinary R vectors the base R function is called.
+#' and variables, or with functions that return tensors. A factor as an index, `b[g]`, is used by its level numbers, as
+#' in R. For ordinary R vectors the base R function is called.
 #'
-#' Where there is no data, `tapply()` gives NaN for R's `NA`. Its names are those of the levels where there is one
-#' factor; tables of several have none. Sums and means go to [op_segment_sum()], which takes no call for each group.
-#' `aggregate()` of a tensor gives a list of the groups' columns and `x`; its formula method is for R's values alone.
+#' For empty groups `tapply()` returns NaN instead of R's `NA`. The result has the names of the levels if there is one
+#' factor; tables of several factors have no names. Sums and means use [op_segment_sum()], one call for all groups.
+#' `aggregate()` of a tensor returns a list of the groups' columns and `x`; its formula method takes only R's values.
 #' @param X,x A tensor, or what base R takes.
 #' @param INDEX,f A factor as long as `X`, or a list of several.
 #' @param FUN A function of a group's elements, or of its rows.
-#' @param ... For `ave()` factors, for `by()` its arguments, else arguments of `FUN`.
+#' @param ... For `ave()`, factors; for `by()`, its arguments; otherwise arguments of `FUN`.
 #' @param default,simplify,drop As in base R.
-#' @param value A list of parts, as `split()` gives them.
-#' @returns A tensor where tensors come of it; else what base R gives.
+#' @param value A list of parts, as `split()` returns them.
+#' @returns A tensor if the function returns tensors; otherwise base R's result.
 #' @section Gradient:
-#' Through each call of `FUN`, to the elements of its group.
+#' Flows through each call of `FUN` to the elements of its group.
 #' @seealso [op_segment_sum()], [tensor_mapping].
 #' @examplesIf gradops_available()
 #' g <- factor(c("a", "b", "a"))
@@ -59,7 +59,7 @@ tapply_tensor <- function(X, INDEX, FUN, ..., default = NA, simplify = TRUE) {
   if (simplify) cells_together(table, default) else table
 }
 
-# Sums and means of all groups at once; NULL for other functions.
+# A function for sums or means of all groups at once; NULL for other functions.
 segments_of <- function(FUN) {
   if (identical(FUN, base::sum)) {
     function(x, cell, cells) op_segment_sum(x, cell, cells)
@@ -84,7 +84,7 @@ as_cells <- function(values, factors) {
   if (length(factors) == 1L) as_one_dimensional(values, levels[[1]]) else fill(values, lengths(levels))
 }
 
-# A table of lists as a tensor, if its cells are single tensors, numbers, or empty.
+# Turn a table of lists into a tensor if its cells are single tensors, numbers, or empty.
 cells_together <- function(table, default = NA) {
   if (!is.list(table) || !any(vapply(table, is_tensor, NA))) {
     return(table)
@@ -128,7 +128,7 @@ unsplit_tensor <- function(value, f, drop = FALSE) {
   joined(parts)[order(base::unlist(places, use.names = FALSE))]
 }
 
-# Sums of the rows of each group, in the order of its levels or of the first of each.
+# Sums of the rows of each group, in the order of the sorted groups or of first appearance.
 rowsum_tensor <- function(x, group, reorder = TRUE, na.rm = FALSE, ...) {
   x <- if (is_vector(x)) fill(x, c(length(x), 1L)) else x
   if (length(group) != nrow(x)) {
@@ -139,7 +139,7 @@ rowsum_tensor <- function(x, group, reorder = TRUE, na.rm = FALSE, ...) {
   op_segment_sum(if (na.rm) op_nan_to_num(x) else x, match(group, groups), length(groups))
 }
 
-# In these terms, as base R takes names from what was written.
+# A wrapper of `...`, as base R takes names from the code of the call.
 #' @rdname tensor_groups
 #' @export
 by <- function(...) {

@@ -1,20 +1,21 @@
 #' Inspect tensors
 #'
-#' `is.na()`, `is.nan()`, `is.finite()` and `is.infinite()` give tensors of booleans, also of a traced tensor, ready for
-#' `[`, `ifelse()` and `sum()`. `anyNA()`, `all.equal()`, `summary()`, `str()`, `as.data.frame()` look at values and
-#' give R's own. `is.numeric()` is `TRUE` of real numbers; `is.matrix()` and `is.array()` look at dimensions. Tensors of
-#' whole numbers and of booleans have no missing values; NaN counts as missing, as in R.
+#' `is.na()`, `is.nan()`, `is.finite()` and `is.infinite()` return tensors of booleans, also for a traced tensor, for
+#' use with `[`, `ifelse()` and `sum()`. `anyNA()`, `all.equal()`, `summary()`, `str()`, `as.data.frame()` look at
+#' values and return R's own. `is.numeric()` is `TRUE` for real numbers; `is.matrix()` and `is.array()` check
+#' dimensions. Tensors of integers and booleans have no missing values; NaN counts as missing, as in R.
 #'
-#' In a function that is differentiated or compiled `summary()` is a tensor, and data frames have tensors for columns
-#' (`data.frame(m = p * 2)`, `transform()`, `d$m <- p`): `$`, `[`, `with()`, `rbind()`, `merge()`, `split()`, `sapply()`
-#' and `as.matrix()` work on them; formulas and `colSums()` are errors, and a column of one element is not recycled.
+#' In a function that is differentiated or compiled `summary()` returns a tensor, and data frames have tensors for
+#' columns (`data.frame(m = p * 2)`, `transform()`, `d$m <- p`): `$`, `[`, `with()`, `rbind()`, `merge()`, `split()`,
+#' `sapply()` and `as.matrix()` work on them; formulas and `colSums()` are errors, and a column of one element is not
+#' recycled.
 #'
-#' `length()`, `dim()`, `nrow()`, `ncol()`, `NROW()`, `NCOL()` and `seq_along()` are R's. `dimnames()` are those given.
-#' `all.equal()` is a generic in its first argument: the tensor comes first. `isTRUE()` and `isFALSE()` look at the
-#' value of one boolean. `stopifnot()` takes tensors while a function is differentiated; elsewhere it wants R's
-#' logicals: `stopifnot(as.logical(all(x > 0)))`.
-#' @param x A tensor or variable, or any value of R's.
-#' @returns Of `isTRUE()` and `isFALSE()`, `TRUE` or `FALSE`.
+#' `length()`, `dim()`, `nrow()`, `ncol()`, `NROW()`, `NCOL()` and `seq_along()` work as in R. `dimnames()` returns the
+#' names that were assigned. `all.equal()` dispatches on its first argument, so put the tensor first. `isTRUE()` and
+#' `isFALSE()` look at the value of one boolean. `stopifnot()` takes tensors while a function is differentiated;
+#' elsewhere it needs R's logicals: `stopifnot(as.logical(all(x > 0)))`.
+#' @param x A tensor or variable, or any R value.
+#' @returns `isTRUE()` and `isFALSE()` return `TRUE` or `FALSE`.
 #' @name tensor_values
 #' @seealso [variable()], [op_shape()].
 #' @examplesIf gradops_available()
@@ -109,7 +110,7 @@ as_data_frame_tensor <- function(x, row.names = NULL, optional = FALSE, ..., nm 
   as.data.frame(values, row.names = row.names, optional = optional, ...)
 }
 
-# A data frame whose columns are tensors: of a matrix its columns, else one of this name.
+# A data frame whose columns are tensors: the columns of a matrix, or one column with this name.
 tensor_frame <- function(x, row.names, optional, name) {
   if (length(dim(x)) > 1L) {
     columns <- lapply(seq_len(ncol(x)), function(j) x[, j])

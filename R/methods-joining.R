@@ -1,18 +1,18 @@
-#' Tensors joined
+#' Join tensors
 #'
 #' `c()`, `unlist()`, `cbind()`, `rbind()`, `rep()`, `rev()`, `head()`, `tail()` and `diff()` on tensors and variables,
-#' with R's numbers among them: elements come by column, vectors are recycled to columns and rows. `cbind()`, `rbind()`,
-#' `rep()`, `rev()`, `head()`, `tail()`, `diff()` are generics in base R and have methods; the namesakes of `c()` and
-#' `unlist()` see a tensor at any place: `c(1, x)`, `unlist(lapply(1:3, \(i) x[i]))`. For ordinary R vectors the base R
-#' function is called.
-#' @param ... Tensors, R's vectors; for `c()` also lists, whose elements then stay elements of a list.
+#' also together with R's numbers: elements come by column, vectors are recycled to columns and rows. `cbind()`,
+#' `rbind()`, `rep()`, `rev()`, `head()`, `tail()`, `diff()` are generics in base R and have methods; gradops' `c()` and
+#' `unlist()` find a tensor in any position: `c(1, x)`, `unlist(lapply(1:3, \(i) x[i]))`. For ordinary R vectors the
+#' base R function is called.
+#' @param ... Tensors and R's vectors; for `c()` also lists: the result is then a list.
 #' @param x A list of tensors, or what base R takes.
 #' @param recursive,use.names As in base R.
-#' @returns A tensor: a vector, of `cbind()` and `rbind()` a matrix. Names of vectors stay.
+#' @returns A tensor: a vector, or a matrix from `cbind()` and `rbind()`. Names of vectors are kept.
 #' @section Gradient:
 #' Each part gets its share of the upstream gradient.
 #' @section Errors:
-#' - `gradops_error_type`: text or functions among tensors.
+#' - `gradops_error_type`: strings or functions together with tensors.
 #' - `gradops_error_shape`: `cbind()` and `rbind()` of matrices that do not fit.
 #' @seealso [op_concatenate()], [op_stack()], [tensor_shapes].
 #' @examplesIf gradops_available()
@@ -30,7 +30,7 @@ c <- function(...) { # nolint: cyclocomp_linter. Written out, as it is called so
   if (...length() > 0L && !missing(..1) && is.object(..1) && finds_method(parent.frame(), "c", ..1)) {
     return(called_from(parent.frame(), "c", "base")(...))
   }
-  value <- base_c(...) # of a tensor that is not the first a list
+  value <- base_c(...) # a list, if a tensor is not first
   if (!is.double(value) && is.list(value)) {
     for (x in list(...)) {
       if (is.object(x) && is.environment(x) && is_tensor(x)) {
@@ -41,7 +41,7 @@ c <- function(...) { # nolint: cyclocomp_linter. Written out, as it is called so
   value
 }
 
-base_c <- base::c # which `::` would look for at each call
+base_c <- base::c # a lookup by `::` would cost time in each call
 
 c_tensor <- function(..., recursive = FALSE, use.names = TRUE) {
   parts <- list(...)
@@ -77,13 +77,14 @@ is_pair <- function(parts) {
   length(parts) == 2L && length(parts[[1]]) > 1L && identical(shape_of(parts[[1]]), shape_of(parts[[2]]))
 }
 
-# Two vectors so joined are a signal, but no spectrum of one: that of `of_real` signals is always complex.
+# Two vectors joined so are a signal and not a spectrum, except for spectra of real signals (`of_real`), which are
+# complex.
 pair <- function(x, of_real = FALSE) {
   parts <- attr(x, "gradops_pair", exact = TRUE)
   if (is.null(parts) || !of_real && is_vector(parts[[1]])) x else parts
 }
 
-# All that nested lists hold.
+# All elements of nested lists, in one list.
 flattened <- function(x) {
   if (is.list(x)) do.call(base::c, lapply(unname(x), flattened)) else list(x)
 }
@@ -92,7 +93,7 @@ joined <- function(parts) {
   if (length(parts) == 1L) flat(parts[[1]]) else op_concatenate(lapply(unname(parts), flat))
 }
 
-# The names that `c()` makes of the arguments' and their elements', found on numbers.
+# The names that `c()` makes from the names of arguments and elements, computed with integers in place of tensors.
 names_of_parts <- function(parts) {
   own <- lapply(parts, names)
   if (is.null(names(parts)) && all(vapply(own, is.null, NA))) {
@@ -105,7 +106,7 @@ names_of_parts <- function(parts) {
 #' @rdname tensor_parts
 #' @export
 unlist <- function(x, recursive = TRUE, use.names = TRUE) {
-  value <- baseenv()$unlist(x, recursive, use.names) # `base::` takes as long as the call
+  value <- baseenv()$unlist(x, recursive, use.names) # `base::` would double the time
   if (is.list(value) && holds_tensors(value)) {
     names <- if (use.names && !is.null(names(value))) names_of_parts(value)
     value <- joined(lapply(value, adopted))
@@ -133,7 +134,7 @@ rbind_tensor <- function(..., deparse.level = 1) {
   bind(named_by_code(list(...), substitute(list(...)), deparse.level), 1L)
 }
 
-# The arguments of `cbind()`, of which vectors that the call gives by a name have that name.
+# The arguments of `cbind()`; vectors that are written as a name get that name.
 named_by_code <- function(parts, call, deparse.level) {
   code <- as.list(call)[-1L]
   if (!isTRUE(deparse.level >= 1) || length(code) != length(parts)) {
@@ -173,7 +174,7 @@ bind <- function(parts, axis, call = parent.frame()) {
   with_dimnames(op_concatenate(parts, axis), names$dimnames)
 }
 
-# Those of the parts, or of a matrix among them, along the axis; across it those of the first part that has some.
+# Along the axis, the names of the parts or of matrices among them; across it, the names of the first part that has any.
 names_of_bound <- function(parts, axis) {
   given <- names(parts)
   along <- Map(function(part, name) {
@@ -202,7 +203,7 @@ rep_tensor <- function(x, ...) {
   op_take(flat(x), positions, 1L)
 }
 
-# As `seq.default()` counts, from, to or by tensors. How many there are, R's numbers say, or values that are known.
+# `seq.default()` with tensors for from, to or by. The length must come from R's numbers or from known values.
 seq_tensors <- function(from, to, by, length.out = NULL, along.with = NULL, ...) {
   n <- if (is.null(along.with)) whole_numbers(length.out, "seq") else length(along.with)
   given <- !c(from = missing(from), to = missing(to), by = missing(by), n = is.null(n))
@@ -235,7 +236,7 @@ rev_tensor <- function(x) {
   if (is.null(names)) reversed else with_names(reversed, part_of_names(names, rev(seq_along(names))))
 }
 
-# `from:to`, a tensor where `from` is one.
+# `from:to`; a tensor if `from` is one.
 colon_overload <- function(from, to) {
   if (is.environment(from) || is.environment(to)) colon_tensors(from, to) else from:to
 }

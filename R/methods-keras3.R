@@ -1,24 +1,24 @@
 #' Idioms of keras3
 #'
-#' Notation of scripts for keras3: `c(a, b) %<-% x` gives the parts of `x` names; `x@@r[...]` is an index by keras3's
-#' rules; `array_reshape()` fills a shape by row.
+#' Notation for scripts written for keras3: `c(a, b) %<-% x` assigns the parts of `x` to names; `x@@r[...]` is an index
+#' by keras3's rules; `array_reshape()` fills a shape by row.
 #'
 #' In `x@@r[...]` positions count from 1, and negative ones from the end, as in Python. A number drops its dimension,
-#' vectors and slices `start:end` keep it; `start:end:step` takes steps, and `NA` is the first or the last. `NULL` adds
-#' a dimension, `..` stands for all that are not named, and dimensions that are left out at the end are whole: `x@@r[1]`
-#' is the first row. A logical array of the shape of `x` takes elements by row, a matrix with a column for each
-#' dimension single elements. Of R's own objects `@@` is R's. (Before R 4.3, a function that R has compiled, as it does
-#' after some calls, finds this `@@` only where it is differentiated or compiled by [jit()]; [op_subset()] is found
-#' always.)
-#' @param x For `\%<-\%` names: `c(a, b)`, nested, with `.` for a part that is left out and `...rest` for all others. A
-#'   tensor, or what reticulate's `array_reshape()` takes.
-#' @param value A list, a vector, or a tensor, whose rows are then its parts.
+#' vectors and slices `start:end` keep it; `start:end:step` takes steps, and `NA` is the first or the last position.
+#' `NULL` adds a dimension, `..` stands for all dimensions that are not named, and dimensions omitted at the end are
+#' taken whole: `x@@r[1]` is the first row. A logical array of the shape of `x` selects elements by row, a matrix with a
+#' column for each dimension selects single elements. For R's own objects `@@` works as in R. (Before R 4.3, a function
+#' that R has compiled, as it does after some calls, finds this `@@` only if the function is differentiated or compiled
+#' by [jit()]; [op_subset()] always works.)
+#' @param x For `\%<-\%`, names: `c(a, b)`, nested, with `.` for a part to skip and `...rest` for all others. Otherwise
+#'   a tensor, or what reticulate's `array_reshape()` takes.
+#' @param value A list, a vector, or a tensor, whose parts are its rows.
 #' @param object,name A tensor, and `r`.
-#' @param dim Sizes; -1 is what is left.
-#' @param order `"C"` for by row, `"F"` for by column.
+#' @param dim Sizes; -1 is computed from the others.
+#' @param order `"C"` fills by row, `"F"` by column.
 #' @returns `\%<-\%` returns `value`, invisibly; the others a tensor.
 #' @section Gradient:
-#' The upstream gradient at each element's place.
+#' Each element gets the upstream gradient at its position.
 #' @section Errors:
 #' - `gradops_error_argument`: a number of parts that does not fit.
 #' - `gradops_error_axis`: more indices than dimensions, positions out of range.
@@ -160,7 +160,7 @@ by_keras <- function(x, written, env, call) {
   op_reshape(chosen, shape)
 }
 
-# The index as written, with all of the dimensions that `..`, or the end, leaves out.
+# The index as written, with an empty index for each dimension that `..` or the end of the index omits.
 for_each_dimension <- function(written, rank, call) {
   dots <- vapply(written, function(part) identical(part, quote(..)), NA)
   named <- sum(!vapply(written, is_newaxis, NA) & !dots)
@@ -171,7 +171,7 @@ for_each_dimension <- function(written, rank, call) {
     )
   }
   at <- if (any(dots)) which(dots) else length(written) + 1L
-  all <- rep(list(rlang::missing_arg()), rank - named) # nothing: the whole dimension
+  all <- rep(list(rlang::missing_arg()), rank - named) # an empty index selects the whole dimension
   c(written[seq_len(at - 1L)], all, written[-seq_len(at)])
 }
 
@@ -183,7 +183,7 @@ is_slice <- function(part) {
   rlang::is_call(part, ":")
 }
 
-# R's positions of one index, and whether it drops its dimension.
+# R's positions for one index, and whether it drops its dimension.
 place_of <- function(part, size, env) {
   if (rlang::is_missing(part)) {
     return(list(index = seq_len(size), drops = FALSE))
@@ -209,7 +209,7 @@ place_of <- function(part, size, env) {
   list(index = from_start(index, size), drops = length(index) == 1L && is.null(dim(index)))
 }
 
-# Negative positions counted from the end.
+# Convert negative positions, which count from the end.
 from_start <- function(index, sizes) {
   if (is.matrix(index)) sizes <- rep(sizes, each = nrow(index))
   index[] <- ifelse(index < 0, index + sizes + 1, index)

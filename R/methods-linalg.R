@@ -1,43 +1,44 @@
 #' Matrices of tensors
 #'
-#' Base R's linear algebra on tensors and variables, with base R's arguments and conventions, also `x %*% y`,
-#' `qr.Q(qr, complete = FALSE)` (square if `complete`) and `qr.R()`: `chol()` gives the upper factor, `eigen()` values
-#' in decreasing order, vectors count as columns where that fits. For ordinary R vectors and matrices the base R
-#' function is called, for S4 matrices the S4 generic of that name. Packages that define these, such as Matrix, may be
-#' attached before or after.
+#' Base R's linear algebra on tensors and variables, with base R's arguments and conventions, also `x %*% y`, `qr.Q(qr,
+#' complete = FALSE)` (square if `complete`) and `qr.R()`: `chol()` returns the upper factor, `eigen()` values in
+#' decreasing order, and vectors count as columns where that fits. For ordinary R vectors and matrices the base R
+#' function is called, for S4 matrices the S4 generic of that name. Packages that define these generics, such as Matrix,
+#' may be attached before or after gradops.
 #'
-#' Matrices of Matrix stand beside tensors as constants: `M %*% p`, `crossprod(M, p)`, `solve(M, p)` and the like take
-#' and derive by what a sparse matrix holds alone; sums with others, scalings and elementwise products by tensors stay
-#' sparse. Of such a matrix `solve(Q, b)` and `determinant(Q)`, where it is symmetric and positive definite, are sparse
-#' too.
+#' Matrices of the package Matrix are constants in products and sums with tensors. `M %*% p`, `crossprod(M, p)`,
+#' `solve(M, p)` and similar calls, and their derivatives, use only the stored elements. Sums with other sparse
+#' matrices, scaling and elementwise products by tensors stay sparse. For such a matrix `solve(Q, b)` and
+#' `determinant(Q)` are sparse as well, if it is symmetric and positive definite.
 #'
 #' `t()`, `aperm()`, `chol()`, `qr()`, `determinant()`, and so `det()`, are generics in base R and have methods for
-#' tensors; `upper.tri()` and `lower.tri()` look at dimensions alone.
+#' tensors; `upper.tri()` and `lower.tri()` use only the dimensions.
 #'
 #' Where several answers are right, each library chooses its own: the signs of eigenvectors, of singular vectors, and of
-#' the columns of Q. Labels are lost. `$rank` of `qr()` is R's, with all columns in their order; where
-#' values are unknown, in functions compiled by other libraries than NumPy, it is the smaller dimension.
+#' the columns of Q. Labels are lost. `$rank` of `qr()` is computed as in R, without moving columns; if values are
+#' unknown, in functions that libraries other than NumPy compile, it is the smaller dimension.
 #' @param x,y,a,b,X,Y,r,l Tensors, variables, R's matrices or vectors.
 #' @param FUN A function of two vectors, or its name.
 #' @param make.dimnames Ignored for tensors.
 #' @param nrow,ncol Dimensions of the result, if `x` is a vector.
 #' @param names Ignored for tensors.
-#' @param value The new diagonal, of one element or as many as there are.
-#' @param nu,nv How many singular vectors; from 0 to the number of rows, and of columns.
-#' @param symmetric If `TRUE`, the matrix counts as symmetric. Without it the values decide, which a traced tensor
-#'   lacks.
-#' @param only.values If `TRUE`, the vectors are left out.
+#' @param value The new diagonal: one element, or as many as the diagonal has.
+#' @param nu,nv How many singular vectors to compute, up to the number of rows and of columns.
+#' @param symmetric If `TRUE`, the matrix is taken to be symmetric. Without it the values decide, and a traced tensor
+#'   has no values.
+#' @param only.values If `TRUE`, eigenvectors are not computed.
 #' @param size,k How many columns and rows to use.
 #' @param upper.tri If `TRUE`, the upper triangle is used.
 #' @param transpose If `TRUE`, the system of the transpose is solved.
-#' @param LINPACK,EISPACK For R's values alone.
+#' @param LINPACK,EISPACK Only for R's values.
 #' @param ... Arguments of `FUN`, and of methods.
-#' @returns The result of the base R function, made of tensors: `svd()` a list of `d`, `u` and `v`, `eigen()` of
+#' @returns The result of the base R function, made of tensors: `svd()` a list of `d`, `u` and `v`, `eigen()` a list of
 #'   `values` and `vectors`, `qr()` an object for `qr.Q()`, `qr.R()` and `solve()`. `x %*% y`, `crossprod()` and
-#'   `tcrossprod()` are matrices, also of vectors; `solve(a, b)` of a vector is a vector.
+#'   `tcrossprod()` return matrices, also for vectors; `solve(a, b)` with a vector `b` returns a vector.
 #' @section Gradient:
-#' To all orders: as of [op_matmul()], [op_solve()], [op_cholesky()], [op_svd()], [op_eigh()], [op_qr()]. At repeated
-#' eigenvalues and singular values vectors have none; nor has `det()` at singular matrices, unlike [op_det()].
+#' To all orders, as in [op_matmul()], [op_solve()], [op_cholesky()], [op_svd()], [op_eigh()], [op_qr()]. At repeated
+#' eigenvalues or singular values the vectors have no gradient; `det()` has none at singular matrices, unlike
+#' [op_det()].
 #' @section Errors:
 #' - `gradops_error_shape`: dimensions that do not fit; matrices that are not square.
 #' - `gradops_error_jit`: `eigen()` of a traced tensor without `symmetric`.
@@ -84,7 +85,7 @@ tcrossprod_tensor <- function(x, y = NULL, ...) {
   crossed("tcrossprod", 1L, x, y)
 }
 
-# Of R's values with a function that gives tensors: base R looks after all else.
+# For R's values and a function that returns tensors: base R sets up the call and the dimensions.
 outer_default <- function(X, Y, FUN = "*", ...) {
   if (identical(FUN, "*")) {
     return(base::outer(X, Y, FUN, ...))
@@ -170,7 +171,7 @@ as_column <- function(x) {
   if (is_vector(x)) fill(x, c(length(x), 1L)) else x
 }
 
-# A number is a matrix, as in base R.
+# A single number becomes a matrix, as in base R.
 as_matrix_of_one <- function(a) {
   if (length(a) == 1L && length(dim(a)) < 2L) fill(a, c(1L, 1L)) else a
 }
@@ -198,7 +199,7 @@ chol2inv_tensor <- function(x, size = NCOL(x), LINPACK = FALSE) {
 }
 
 backsolve_tensor <- function(r, x, k = ncol(r), upper.tri = TRUE, transpose = FALSE) {
-  r <- as_matrix_of_one(r) # before `k` looks at it
+  r <- as_matrix_of_one(r) # first, as the default of `k` depends on it
   if (is_vector(x)) x <- flat(x)
   call_core("interop.r.matrices.triangular_solve", operand(r), operand(x), k, is_set(upper.tri), is_set(transpose))
 }
@@ -207,7 +208,7 @@ forwardsolve_tensor <- function(l, x, k = ncol(l), upper.tri = FALSE, transpose 
   backsolve_tensor(l, x, k, upper.tri, transpose)
 }
 
-# `$qr` holds R as base R's `qr.R()` looks for it.
+# `$qr` holds R in the form that base R's `qr.R()` expects.
 qr_tensor <- function(x, ..., LAPACK = FALSE) { # nolint: object_name_linter. R's name.
   if (LAPACK) unsupported("LAPACK", "must be FALSE for tensors: columns stay in their order.")
   x <- as_column(x)
@@ -220,7 +221,7 @@ qr_tensor <- function(x, ..., LAPACK = FALSE) { # nolint: object_name_linter. R'
   )
 }
 
-# The number of columns that others do not determine, by R's measure; all of them where values are not known.
+# The rank by R's criterion, which counts independent columns; the full number if values are not known.
 rank_by <- function(r) {
   size <- min(dim(r))
   r <- op_stop_gradient(r)
@@ -279,7 +280,7 @@ diag_tensor <- function(x, nrow, ncol, names = TRUE) {
     }
     return(op_diagonal(x))
   }
-  if (alone && length(x) == 1L && !has_rtmb_names()) { # in RTMB a number is the diagonal
+  if (alone && length(x) == 1L && !has_rtmb_names()) { # in RTMB `diag(x)` of a number is a 1 x 1 matrix
     return(diag(as.integer(x)))
   }
   logged <- if (alone && !is.null(state$scalars)) diagonal_in_log(x)

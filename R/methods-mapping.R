@@ -1,11 +1,11 @@
-#' Functions over tensors
+#' Apply functions to tensors
 #'
 #' `apply()`, `sapply()`, `vapply()`, `mapply()`, `sweep()` and `ifelse()` for tensors and variables as arguments, or as
-#' results of the function. Tensors that a function returns are put together as base R puts numbers together: vectors of
-#' one length to the columns of a matrix. For ordinary R vectors the base R function is called.
+#' results of the function. Tensors that a function returns are simplified as base R simplifies numbers: vectors of one
+#' length become the columns of a matrix. For ordinary R vectors the base R function is called.
 #'
 #' `lapply()`, `Map()`, `Filter()` and `Reduce()` are base R's own: a tensor counts as the list of its elements, by
-#' column. With `accumulate = TRUE`, `Reduce()` gives a list of tensors, which `unlist()` joins.
+#' column. With `accumulate = TRUE`, `Reduce()` returns a list of tensors, which `unlist()` joins.
 #'
 #' `if`, `while`, `for` and `switch` take tensors in functions that are differentiated (see [grad()]); elsewhere write
 #' `if (as.logical(x > 0))` and `for (v in as.list(x))`. In code that is compiled, where values are not known, use
@@ -14,18 +14,18 @@
 #' @param MARGIN Dimensions to keep, by number.
 #' @param FUN A function, or its name.
 #' @param ... Arguments of `FUN`; for `mapply()` the vectors and tensors whose elements it takes.
-#' @param vectorize.args The arguments to go along, by name; without it all.
+#' @param vectorize.args The names of the arguments to vectorize over; by default all.
 #' @param simplify,SIMPLIFY,USE.NAMES,MoreArgs,check.margin As in base R. Tensors get the names that
 #'   base R gives.
-#' @param FUN.VALUE An example of the value: R's values are checked against it, of tensors the length is.
+#' @param FUN.VALUE An example of the value: R's values are checked against it; for tensors only the length is.
 #' @param STATS The values to sweep out.
 #' @param test Booleans: a tensor or R's logicals.
 #' @param yes,no Tensors or numbers, recycled to the shape of `test`.
-#' @returns A tensor where tensors come of it; else what base R gives. `ifelse()` has the shape of `test`.
+#' @returns A tensor if the function returns tensors; otherwise base R's result. `ifelse()` has the shape of `test`.
 #' @section Gradient:
-#' Through each call of the function; of `ifelse()` to the one chosen, and 0 to the other. Where `test` is R's logicals
-#' and arithmetic, mathematical functions and densities make `yes` and `no`, they do so of chosen elements alone; else a
-#' NaN in the derivative of what made the other one comes through: keep it finite inside.
+#' Flows through each call of the function; `ifelse()` passes it to the chosen value, and 0 to the other. If `test` is
+#' R's logicals, and arithmetic, mathematical functions and densities compute `yes` and `no`, they are computed for the
+#' chosen elements only. Otherwise a NaN in the derivative of the other value comes through: keep its argument finite.
 #' @section Errors:
 #' - `gradops_error_shape`: `vapply()` values of a length other than that of `FUN.VALUE`.
 #' @seealso [op_map()], [op_vectorized_map()], [op_where()].
@@ -74,7 +74,7 @@ apply_tensor <- function(X, MARGIN, FUN, ..., simplify) {
   put_together_by_margins(values, dims[MARGIN], own[MARGIN])
 }
 
-# Values of parts with the names of the margins, and with their own where all have the same.
+# Combine values, with the names of the margins, and with their own names if all values have the same.
 put_together_by_margins <- function(values, dims, names) {
   if (all(lengths(values) == 1L) || length(unique(lapply(values, base::names))) > 1L) values <- lapply(values, unname)
   if (length(dims) == 1L && length(names) > 0L) names(values) <- names[[1L]]
@@ -86,7 +86,7 @@ put_together_by_margins <- function(values, dims, names) {
   with_dimnames(whole, base::c(if (!is_single) list(own_names(values[[1L]])), names))
 }
 
-# Equally long parts as the columns of a matrix (of an array, with several `dims`), single ones as a vector.
+# Combine parts of equal length as the columns of a matrix (of an array, with several `dims`), single ones as a vector.
 put_together <- function(parts, dims, higher = FALSE) {
   if (!holds_tensors(parts)) {
     return(parts)
@@ -123,7 +123,7 @@ sapply <- function(X, FUN, ..., simplify = TRUE, USE.NAMES = TRUE) {
 #' @export
 vapply <- function(X, FUN, FUN.VALUE, ..., USE.NAMES = TRUE) {
   FUN <- match.fun(FUN)
-  if (is.primitive(FUN) && are_atomic(X) && !has_class(...)) { # no tensor comes of it
+  if (is.primitive(FUN) && are_atomic(X) && !has_class(...)) { # the result has no tensor
     return(base::vapply(X, FUN, FUN.VALUE, ..., USE.NAMES = USE.NAMES))
   }
   tensors <- NULL
@@ -151,7 +151,7 @@ vapply <- function(X, FUN, FUN.VALUE, ..., USE.NAMES = TRUE) {
   length(tensors) <- count
   flat_value <- base::matrix(value, ncol = count)
   for (i in which(base::vapply(tensors, is.null, NA))) tensors[[i]] <- flat_value[, i]
-  if (length(FUN.VALUE) == 1L) tensors <- lapply(tensors, unname) # R has the names of `X` alone
+  if (length(FUN.VALUE) == 1L) tensors <- lapply(tensors, unname) # R uses only the names of `X`
   names(tensors) <- if (is.matrix(value)) colnames(value) else if (is.null(dim(value))) names(value)
   put_together(tensors, length(tensors), higher = TRUE)
 }
@@ -160,7 +160,7 @@ are_atomic <- function(x) {
   if (is.object(x) || !is.list(x)) {
     return(!is.object(x) && is.atomic(x))
   }
-  # Not `for (part in x)`: one of formals() may be missing, and has no value by a name.
+  # Not `for (part in x)`: an element of formals() may be missing, and reading its name would be an error.
   for (i in seq_along(x)) if (is.object(x[[i]]) || !is.atomic(x[[i]])) return(FALSE)
   TRUE
 }
@@ -198,7 +198,7 @@ ifelse <- function(test, yes, no) {
   if (is.object(test) && is_tensor(test)) {
     return(choose_by(test, of_chosen_by(yes, test), of_chosen_by(no, op_logical_not(test))))
   }
-  # As base R, `yes` and `no` are looked at only where they are needed.
+  # As in base R, `yes` and `no` are evaluated only if they are needed.
   if (is.atomic(test) && !is.character(test)) {
     truth <- as.logical(test)
     some <- any(truth, na.rm = TRUE)
@@ -217,7 +217,7 @@ ifelse <- function(test, yes, no) {
 choose_by <- function(test, yes, no) {
   yes <- adopted(yes)
   no <- adopted(no)
-  if (!is_tensor(test) && anyNA(test)) { # tensors of booleans have none
+  if (!is_tensor(test) && anyNA(test)) { # tensors of booleans have no NA
     unknown <- is.na(test)
     return(marked(choose_by(replace(test, unknown, FALSE), yes, no), list(unknown)))
   }
@@ -231,7 +231,7 @@ choose_by <- function(test, yes, no) {
   made_by(chosen, function(yes, no) choose_by(test, yes, no), list(yes, no))
 }
 
-# With our own `mapply()` where the function that base R makes looks for it.
+# Use gradops' `mapply()` in the function that base R's `Vectorize()` makes.
 #' @rdname tensor_mapping
 #' @export
 Vectorize <- function(FUN, vectorize.args, SIMPLIFY = TRUE, USE.NAMES = TRUE) {
