@@ -404,8 +404,8 @@ weighing_scope <- function(method) {
   scope
 }
 
-# The sum of the log densities of normal vectors, the rows of `x`, for the elements with weight 1 in `keep`; elements with
-# weight 0 are integrated out. `given` has the other arguments of `dmvnorm()` or `dgmrf()`.
+# The sum of the log densities of normal vectors, the rows of `x`, for the elements with weight 1 in `keep`; elements
+# with weight 0 are integrated out. `given` has the other arguments of `dmvnorm()` or `dgmrf()`.
 marginal_normal <- function(x, keep, given) {
   covariance <- given$Sigma %||% solve(as.matrix(given$Q))
   size <- nrow(covariance)

@@ -1,20 +1,20 @@
 #' Functions of R that gradops masks
 #'
-#' After `library(gradops)` the functions of base R and stats below are gradops' namesakes, which take tensors and
-#' variables too. For ordinary R vectors R's own code runs, with the arguments as they came: it answers, warns and fails
-#' as ever, after a look whether an argument has a class. The name of the package in front reaches R's function at once:
-#' `base::diag()`, `stats::sd()`. Each link leads to what the function does with tensors.
-#'
+#' After `library(gradops)` the functions of base R and stats below are gradops' namesakes, which also take tensors and
+#' variables. If no argument has a class, R's own code runs with the arguments unchanged: its results, warnings and
+#' errors are R's. The package prefix calls R's function directly: `base::diag()`, `stats::sd()`. Each link leads to the
+#' function's page for tensors.
 #' R's own list of what a package masks is long, so gradops says one line instead, and a line for each other package or
-#' attached object whose functions it masks, or that mask its own. `suppressPackageStartupMessages(library(gradops))`
-#' silences them. `conflicts(detail = TRUE)` lists all names as ever, and a package that is attached later and masks
-#' gradops' functions is said by R. Where the option `conflicts.policy` asks for R's list, R prints it, and where it
-#' refuses what masks, `library(gradops, mask.ok = TRUE)` allows it. `library(gradops, exclude = "filter")` leaves a
-#' function as it was; code within [gradient()] and its kin finds the namesakes either way.
-#'
+#' R's own list of what a package masks is long, so gradops prints one line instead, and a line for each other package
+#' or attached object whose functions it masks, or that masks gradops' functions.
+#' `suppressPackageStartupMessages(library(gradops))` silences them. `conflicts(detail = TRUE)` lists all names as
+#' usual, and R reports packages that are attached later and mask gradops' functions. If the option `conflicts.policy`
+#' asks for R's list, R prints it; if it forbids masking, `library(gradops, mask.ok = TRUE)` allows it.
+#' `library(gradops, exclude = "filter")` does not mask that function; code inside [gradient()] and similar functions
+#' finds the namesakes either way.
 #' Generics of R that look at the first argument, such as `mean()`, `print()`, `t()`, `rep()`, are not masked: tensors
-#' have methods.
-#'
+#' Generics of R that dispatch on the first argument, such as `mean()`, `print()`, `t()`, `rep()`, are not masked:
+#' tensors have methods.
 #' @eval masked_sections(parseNamespaceFile(".", "."))
 #' @seealso [tensor_statistics], [tensor_matrices], [tensor_distributions], [tensor_mapping].
 #' @examplesIf gradops_available()
@@ -24,7 +24,7 @@
 #' @name gradops-masked
 NULL
 
-# Why there are namesakes, besides of functions that are no generics in R.
+# The reasons for namesakes of functions that are generics in R or need more than a method.
 masking <- function() {
   list(
     list(
@@ -70,14 +70,15 @@ masking <- function() {
   )
 }
 
-# The names of functions that gradops exports and base R or stats has too, by package. R has `%||%` since 4.4: the same.
+# The names of functions that gradops exports and base R or stats has as well, by package. `%||%` is in R since 4.4 and
+# means the same, so it does not count.
 masked_functions <- function(exports) {
   lapply(stats::setNames(nm = c("base", "stats")), function(package) {
     sort(setdiff(intersect(exports, getNamespaceExports(package)), "%||%"), method = "radix")
   })
 }
 
-# The lists of the page, for roxygen2.
+# The sections of the page, for roxygen2.
 masked_sections <- function(namespace) {
   masked <- masked_functions(namespace$exports)
   home <- rep(names(masked), lengths(masked))
@@ -111,8 +112,8 @@ masked_sections <- function(namespace) {
 
 # Attaching ------------------------------------------------------------------------------------------------------------
 
-# R asks for `.conflicts.OK` to leave out its list of what is masked. What stands before another package's function, or
-# behind it, is said here.
+# `.conflicts.OK` turns off R's list of masked functions. Conflicts with other packages are reported here, in both
+# directions.
 .onAttach <- function(libname, pkgname) {
   here <- as.environment(paste0("package:", pkgname))
   attach_quick(here)
@@ -140,7 +141,7 @@ masked_sections <- function(namespace) {
   }
 }
 
-# Names in one line.
+# Names in one line, shortened if there are many.
 shortened <- function(names) {
   if (length(names) <= 5) toString(names) else sprintf("%s and %d more", toString(names[1:2]), length(names) - 2L)
 }

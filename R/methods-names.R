@@ -1,7 +1,8 @@
-# Names of a tensor's elements: those of the R vector that it was made of or that a function is differentiated at. They
-# belong to R's handle of the tensor, so a new handle has none but those that arithmetic gives it. A series has a time
-# in their place (see stats-series.R). An array of one dimension, which a tensor does not tell from a vector, is marked
-# by its names: they are an array of one dimension themselves, of NA where it has none.
+# Names of a tensor's elements: the names of the R vector from which it was made or at which a function is
+# differentiated. They belong to R's handle of the tensor, so a new handle has only the names that arithmetic gives it.
+# A time series has its time instead of names (see stats-series.R). A tensor cannot tell a one-dimensional array from a
+# vector, so a one-dimensional array is marked by its names: they are a one-dimensional array themselves, filled with NA
+# if there are no names.
 
 with_names <- function(x, names) {
   if (is.list(x)) {
@@ -32,7 +33,7 @@ dimnames_within <- function(dimnames) {
   if (!is.null(dimnames)) structure(dimnames, class = "gradops_dimnames")
 }
 
-# Names of the dimensions of a matrix or an array, on R's handle too; none of other sizes.
+# Set the names of the dimensions of a matrix or an array, on R's handle as well; ignored if the sizes do not fit.
 with_dimnames <- function(x, dimnames) {
   sizes <- lengths(dimnames)
   if (any(sizes > 0L) && is_tensor(x) && all(sizes == 0L | sizes == dim(x))) {
@@ -41,8 +42,8 @@ with_dimnames <- function(x, dimnames) {
   x
 }
 
-# `method`, whose result has the names that R's function `original` gives its own: of numbers in place of tensors, which
-# have their names. No method need know them.
+# Give the result of `method` the names that R's function `original` would give: call it with numbers in place of
+# tensors, which have their names. So methods need not handle names.
 named_as_r <- function(method, original) {
   force(original)
   in_place_of(method, function(arguments, value) {
@@ -50,7 +51,7 @@ named_as_r <- function(method, original) {
     if (!is.environment(value) || !is_tensor(value)) {
       return(value)
     }
-    arguments <- attempt(arguments, function(error) NULL) # one of `...` may be left out
+    arguments <- attempt(arguments, function(error) NULL) # one of `...` may be missing
     if (!any_labels(arguments)) {
       return(value)
     }
@@ -66,7 +67,7 @@ named_as_r <- function(method, original) {
   })
 }
 
-# The functions whose methods are: what they compute has names by R's own code alone.
+# Functions whose results get their names in this way.
 by_names_of_r <- base::c(
   "rep", "diff", "aperm", "solve", "chol", "scale", "rowsum", "as.matrix", "qr.solve", "qr.coef", "diag", "drop",
   "rowSums", "colSums", "rowMeans", "colMeans", "pmax", "pmin", "cov2cor", "var", "cov", "cor", "mahalanobis", "fft",
@@ -85,7 +86,7 @@ has_labels <- function(x) {
   }
 }
 
-# Numbers for a tensor of which R's functions are defined: of a square matrix the identity.
+# Numbers in place of a tensor, valid for R's function: for a square matrix the identity, which can be inverted.
 labelled_numbers <- function(x) {
   if (!is.environment(x) || !is_tensor(x)) {
     return(x)
@@ -100,9 +101,9 @@ labelled_numbers <- function(x) {
   }
 }
 
-# A part with the names that R's own would have, at places that are R's.
+# Give a part of a tensor the names that a part of an R array would have; the indices must be R's.
 with_part_names <- function(part, x, places, drop) {
-  force(part) # whose errors are better
+  force(part) # errors of the part itself come first
   if (any(vapply(places, is_any_tensor, NA))) {
     return(part)
   }
@@ -112,8 +113,8 @@ with_part_names <- function(part, x, places, drop) {
   if (length(dim(chosen)) > 1L) with_dimnames(part, dimnames(chosen)) else with_names(part, names(chosen))
 }
 
-# As base R's arithmetic has them: the names of the first operand of the result's length, and its time (see
-# stats-series.R).
+# Give a result of arithmetic the names that base R gives: those of the first operand with the result's length, and its
+# time (see stats-series.R).
 keep_names <- function(result, x, y = NULL) {
   if (is.object(x)) result <- with_time(result, time_of(x))
   dimnames <- dimnames_of(x) %||% dimnames_of(y)
@@ -122,7 +123,7 @@ keep_names <- function(result, x, y = NULL) {
   }
   first <- own_names(x)
   second <- own_names(y)
-  if (is.null(first) && is.null(second)) { # nearly always
+  if (is.null(first) && is.null(second)) { # the most common case
     return(result)
   }
   size <- max(length(first), length(second))
@@ -134,15 +135,15 @@ keep_names <- function(result, x, y = NULL) {
   }
 }
 
-# Names of the dimensions of a tensor, or of R's matrix or array.
+# The names of the dimensions of a tensor, or of R's matrix or array.
 dimnames_of <- function(x) {
   if (is.environment(x)) dimnames_tensor(x) else if (is.atomic(x) && length(dim(x)) > 1L) dimnames(x)
 }
 
-# A result with the names of the first argument of its length, as R's functions of several vectors have them.
+# A result with the names of the first argument of its length, as in R's functions of several vectors.
 named_as_first <- function(result, arguments) {
   if (!any_labels(arguments)) {
-    return(keep_names(result, arguments[[1L]])) # which may be a series
+    return(keep_names(result, arguments[[1L]])) # the argument may be a series
   }
   size <- length(result)
   first <- Find(function(x) length(x) == size, arguments)
@@ -163,7 +164,7 @@ names_of_array <- function(size, names = NULL) {
   base::array(names %||% NA_character_, size)
 }
 
-# A tensor as R's array of one dimension.
+# A tensor that R code sees as a one-dimensional array.
 as_one_dimensional <- function(x, names = names_tensor(x)) {
   size <- length_tensor(x)
   if (is.na(size)) x else with_names(another_handle(x), names_of_array(size, names))
@@ -174,18 +175,18 @@ is_one_dimensional <- function(x) {
   !is.null(size) && identical(size, dim_tensor(x))
 }
 
-# With the names of an array of one dimension, unless it has grown, which makes a vector of it.
+# Keep the names of a one-dimensional array, unless it has grown, which makes it a vector.
 still_one_dimensional <- function(x, names) {
   if (!is.null(dim(names)) && identical(dim_tensor(x), dim(names))) with_names(x, names) else x
 }
 
-# Those of elements that are chosen: what R has of an array of one dimension is one too, but for a single element.
+# The names of selected elements. A part of a one-dimensional array is one too, except for a single element.
 part_of_names <- function(names, position, drop = TRUE) {
   part <- names[position, drop = drop]
   if (is.null(dim(part)) && !is.null(dim(names)) && anyNA(names)) NULL else unname(part)
 }
 
-# TRUE if `x` is known to be a number or a vector of that size; asking Python takes longer.
+# TRUE if `x` is known to be a number or a vector of that size, without asking Python, which takes longer.
 of_size <- function(x, size) {
   if (is.environment(x)) length(own_names(x)) == size else is.null(x) || is.null(dim(x)) && length(x) %in% c(1, size)
 }
@@ -203,7 +204,7 @@ set_names_tensor <- function(x, value) {
   }
 }
 
-# The positions of names; other indices as they are.
+# The positions of names; other indices unchanged.
 position_of <- function(index, names, call = parent.frame()) {
   if (!is.character(index)) {
     return(index)

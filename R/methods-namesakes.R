@@ -1,6 +1,6 @@
-# Generics in place of functions of base R and stats that are none there, with R's own formals: by page of the manual
-# R's name, and the arguments among which tensors are looked for. They are made while gradops' own `c()` and `outer()`
-# have no methods yet.
+# Generics for functions of base R and stats that are not generic in R, with R's formals: by page of the manual, the
+# function's name and the arguments that may be tensors. They are made while gradops' own `c()` and `outer()` do not
+# have methods yet.
 
 distribution_families <- function() {
   base::c(
@@ -40,7 +40,7 @@ generics_of_r <- function() {
   )
 }
 
-# Functions of distributions: their arguments, without settings and the number of random numbers.
+# The tensor arguments of distribution functions: without settings and without the number of random numbers.
 all_parameters <- function(names) {
   parameters <- lapply(names, function(name) {
     f <- getExportedValue("stats", name)
@@ -50,7 +50,7 @@ all_parameters <- function(names) {
   stats::setNames(parameters, names)
 }
 
-# The names of the parameters that a family in the core has.
+# The names of the parameters of a family in the core.
 family_parameters <- function(f) {
   arguments <- names(formals(f))[-1L]
   setdiff(arguments, base::c("log", "lower.tail", "log.p", "ncp", if ("scale" %in% arguments) "rate"))
@@ -71,7 +71,8 @@ generic_of_r <- function(name, arguments) {
 for (page in generics_of_r()) list2env(Map(generic_of_r, names(page), page), topenv())
 rm(page)
 
-# For roxygen2: functions of a page. R CMD check takes those of `qr.` for methods of `qr()`: they are left out.
+# For roxygen2: usage of a page's functions. Functions whose name starts with `qr.` are left out, as R CMD check takes
+# them for methods of `qr()`.
 usages <- function(names) {
   shown <- names[!startsWith(names, "qr.")]
   words <- paste(names, collapse = " ")

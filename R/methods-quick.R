@@ -1,10 +1,11 @@
-# Namesakes as they are called: R's own code, in the namesake's frame, after a look whether an argument has a class. So
-# ordinary vectors cost that look and no call more; what R's code says of its frame (`missing()`, `match.call()`, the
-# call of an error) is of the user's call.
+# The code of a namesake: R's own code, in the namesake's frame, after a test whether an argument has a class. So
+# ordinary vectors cost this test and no further call, and what R's code finds out about its frame (`missing()`,
+# `match.call()`, the call of an error) refers to the user's call.
 #
-# The namesake stands in R's namespace, where its code finds what R's finds, and which survives a trip to another
-# process. It is made when gradops is loaded, of the R that runs. One that calls `.Internal()` is what
-# `library(gradops)` gives: a package's namespace may hold none, so that `gradops::paste()` is the generic.
+# The namesake's environment is R's namespace, so its code finds what R's finds, and it can be sent to another process.
+# It is made when gradops is loaded, from the running version of R. A namesake that calls `.Internal()` exists only in
+# the environment that `library(gradops)` attaches, as a package's namespace may not contain such calls;
+# `gradops::paste()` is the generic.
 
 internal_namesakes <- new.env(parent = emptyenv())
 
@@ -21,13 +22,14 @@ is_namesake <- function(name, f) {
   identical(get0(name, topenv(), inherits = FALSE), f) || identical(internal_namesakes[[name]], f)
 }
 
-# `generic`, a function whose body is `UseMethod(name, among(...))`, with `original`'s code for what has no class.
+# Turn `generic`, whose body is `UseMethod(name, among(...))`, into a function that runs `original`'s code if no
+# argument has a class.
 quick <- function(generic, name, original) {
   dispatch <- body(generic)
   if (identical(dispatch[[1L]], quote(`{`))) dispatch <- dispatch[[2L]]
   among <- dispatch[[3L]]
   arguments <- names(formals(generic))
-  own <- setdiff(arguments, names(formals(original))) # those of a later R
+  own <- setdiff(arguments, names(formals(original))) # arguments of a later version of R
   questions <- base::c(lapply(as.list(among)[-1L], question_of_class, original), lapply(own, question_whether_given))
   has_class <- Reduce(function(x, y) call("||", x, y), questions)
   is_r_code <- identical(names(formals(original)), setdiff(arguments, own)) &&
@@ -37,7 +39,7 @@ quick <- function(generic, name, original) {
     if (length(own) == 0L) formals(generic) <- formals(original)
   }
   dispatch <- function(on) call("UseMethod", name, on)
-  # R compiles a short function only if it has a loop: one that ends at once.
+  # R compiles a short function only if it has a loop: add one that ends at once.
   with_loop <- bquote({
     repeat break
     .(dispatch(among))
@@ -46,7 +48,8 @@ quick <- function(generic, name, original) {
   as.function(base::c(formals(generic), code), if (is_r_code) environment(original) else topenv())
 }
 
-# TRUE if an argument, as it stands in `among()`, has a class. One that R's code reads in any case may be missing there.
+# The code that tests whether an argument of `among()` has a class. An argument that R's code may not read may be
+# missing.
 question_of_class <- function(argument, original) {
   if (identical(argument, quote(...))) {
     return(quote(gradops:::has_class(...)))
@@ -64,8 +67,8 @@ question_whether_given <- function(name) {
   if (name == "...") quote(...length() > 0L) else bquote(!missing(.(as.name(name))))
 }
 
-# TRUE of the first argument, unless R's code asks whether it is there, and of those of the compiled routine that R's
-# code calls and does nothing else.
+# TRUE for the first argument, unless R's code tests whether it is missing, and for arguments of the compiled routine if
+# R's code does nothing but call it.
 is_read <- function(argument, original) {
   code <- body(original)
   if (identical(as.character(argument), names(formals(original))[1L]) && !"missing" %in% all.names(code)) {
@@ -80,7 +83,7 @@ has_class <- function(...) {
   FALSE
 }
 
-# A function of gradops' with the arguments of another.
+# A function of gradops with the formals of another.
 with_own_body <- function(f, body) {
   as.function(base::c(formals(f), body), topenv())
 }

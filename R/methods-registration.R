@@ -1,11 +1,11 @@
 # The registration of methods by which base R's functions work on tensors.
 #
-# Where base R's function is a generic, tensors have methods, registered at load time (reticulate has some of its own,
-# which these replace quietly). Where it is none, gradops exports a namesake with the same arguments. It looks
-# whether an argument has a class; if none has, R's own code runs, in the namesake's frame (methods-quick.R). If one is
-# a tensor, its method does; of other classes the default method is base R's function, to which the arguments go as
-# they came, unevaluated and missing ones included. S4 objects go to the S4 generic of the same name, which packages
-# such as Matrix define.
+# If base R's function is a generic, tensors have methods, registered at load time; they silently replace reticulate's
+# own. If it is not, gradops exports a namesake with the same arguments. The namesake tests whether an argument has a
+# class; if none has, R's own code runs in the namesake's frame (methods-quick.R). If an argument is a tensor, the
+# tensor's method runs. For other classes the default method is base R's function, which gets the arguments as they are,
+# unevaluated and missing ones included. S4 objects go to the S4 generic of the same name, which packages such as Matrix
+# define.
 
 # Methods for the generics of base R, utils and stats.
 methods_of_tensors <- function() {
@@ -41,7 +41,7 @@ methods_of_tensors <- function() {
   )
 }
 
-# Functions of base R and stats that are no generics there, and whose namesakes gradops exports.
+# Functions of base R and stats that are not generics there, for which gradops exports namesakes.
 namesakes <- function() {
   list(
     base = base::c(special_methods(), list(
@@ -75,10 +75,10 @@ namesakes <- function() {
   )
 }
 
-# Where the default method is not base R's function.
+# Default methods that are not base R's function.
 own_defaults <- list(outer = outer_default)
 
-# Those of them that go element by element.
+# Namesakes that work element by element.
 elementwise_names <- function() {
   base::c(
     "choose", "lchoose", "atan2", "psigamma", names(special_methods()), names(distribution_generics())
@@ -128,13 +128,14 @@ register_namesakes <- function() {
   register_sparse_tensors()
 }
 
-# `UseMethod()` looks for methods where the function stands that calls it: gradops, and R's namespace for a quick one.
+# `UseMethod()` looks for methods in the environment of the function that calls it: gradops, or R's namespace for a
+# quick namesake.
 register_on_namesake <- function(name, class, method) {
   quick <- internal_namesakes[[name]]
   for (home in base::c(topenv(), if (!is.null(quick)) environment(quick))) register(name, class, method, home)
 }
 
-# By way of an environment that is no namespace, as R would note the methods as functions of that namespace.
+# Register through an environment that is not a namespace, as R would note the methods as functions of that namespace.
 register <- function(generic, classes, method, envir) {
   envir <- new.env(parent = envir)
   for (class in classes) registerS3method(generic, class, method, envir = envir)
@@ -150,16 +151,15 @@ to_s4 <- function(name, package, original) {
   }
 }
 
-# R's function of elements, which knows plain vectors, of Matrix' matrices, too, as it is of their products with
-# tensors.
+# Make an elementwise function of R, which takes plain vectors, also take matrices of the package Matrix.
 of_elements <- function(original) {
   in_place_of(original, function(arguments, value) {
     do.call(original, lapply(arguments, function(x) if (is_s4_matrix(x)) as.matrix(x) else x))
   })
 }
 
-# What a namesake dispatches on: these stand for "a tensor of gradops' is among the arguments", "and one of others", or
-# an S4 object; NULL for none.
+# Values on which a namesake dispatches. They mean that the arguments include a tensor of gradops, also one of another
+# package, an S4 object, or a sparse matrix; NULL means none of these.
 has_tensor <- structure(list(), class = "gradops_tensor")
 has_mixed <- structure(list(), class = "gradops_mixed")
 has_s4 <- structure(list(), class = "gradops_s4")
@@ -188,13 +188,13 @@ among <- function(...) {
   if (marked) structure(list(), class = c("gradops_observed", class(found))) else found
 }
 
-# `method` where tensors of others are among the arguments.
+# `method` for arguments that include another package's tensors.
 adopting <- function(method) {
   in_place_of(method, function(arguments, value) do.call(method, lapply(arguments, adopted), quote = TRUE))
 }
 
-# A function with the arguments of `f` that gives `use(arguments, value)`: those of the call, by name, as a call may
-# leave some of them empty (`dnorm(x, , 2)`), and `f`'s value, which is computed if `use` asks for it.
+# A function with the formals of `f` that returns `use(arguments, value)`. `arguments` are the call's, by name, as some
+# may be empty (`dnorm(x, , 2)`); `value` is `f`'s value, computed only if `use` reads it.
 in_place_of <- function(f, use) {
   force(use)
   names <- names(formals(f))
@@ -204,13 +204,13 @@ in_place_of <- function(f, use) {
     if (names[i] == "...") part else bquote(if (!missing(.(symbols[[i]]))) .(part))
   })
   body <- call(".use", as.call(base::c(quote(base::c), given)), as.call(base::c(as.name(".f"), symbols)))
-  as.function(base::c(formals(f), body), list2env(list(.f = f, .use = use), parent = topenv())) # no argument's names
+  as.function(base::c(formals(f), body), list2env(list(.f = f, .use = use), parent = topenv())) # unlike arguments
 }
 
 # Common helpers -------------------------------------------------------------------------------------------------------
 
-# Elements by column: as a vector; in a new shape; recycled or cut to a number of them. R's values stay R's, so that
-# they come to the backend of the tensors beside them.
+# Elements by column: as a vector; in a new shape; recycled or cut to a given number. R's values stay R's, so that they
+# go to the backend of the tensors they are used with.
 flat <- function(x) {
   if (is_any_tensor(x)) call_core("interop.r.flat", x) else array_of(r_vector(x))
 }
@@ -236,12 +236,12 @@ shape_of <- function(x) {
   dim(x) %||% length(x)
 }
 
-# Values where they are known; NULL of a tensor in a trace.
+# Values if they are known; NULL for a tensor in a trace.
 known_values <- function(x) {
   tryCatch(values_of(x), gradops_error = function(error) NULL)
 }
 
-# An R vector of a vector, else an R array.
+# The values as an R vector if `x` has one dimension, else as an R array.
 r_values <- function(x, call = parent.frame()) {
   value <- values_of(x, call = call)
   if (length(dim(value)) == 1L) as.vector(value) else value

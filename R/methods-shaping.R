@@ -1,18 +1,18 @@
 #' Shapes of tensors
 #'
-#' Base R's functions that give a shape, on tensors and variables: elements fill matrices and arrays by column and are
+#' Base R's functions that set a shape, on tensors and variables: elements fill matrices and arrays by column and are
 #' recycled as in R. `dim(x) <- value` makes a new tensor. For ordinary R vectors the base R function is called.
 #' @param data A tensor or variable, or what base R takes. Its elements are recycled or cut to fit.
 #' @param nrow,ncol Rows and columns.
 #' @param byrow If `TRUE`, the matrix is filled by row.
-#' @param dimnames Names of the elements of an array of one dimension; of others those of rows, columns, ...
+#' @param dimnames Names of the elements of a one-dimensional array; for others the names of rows, columns, ...
 #' @param dim Sizes of the dimensions.
 #' @param x A tensor, or what base R takes.
-#' @returns A tensor: `drop()` leaves out dimensions of size 1.
+#' @returns A tensor: `drop()` removes dimensions of size 1.
 #' @section Gradient:
-#' The upstream gradient at each element's place, added up over the places of a recycled one.
+#' Each element gets the upstream gradient at its position, summed over all positions if it is recycled.
 #' @section Errors:
-#' - `gradops_error_shape`: `dim(x) <-` of another number of elements; no elements to recycle.
+#' - `gradops_error_shape`: `dim(x) <-` with another number of elements; no elements to recycle.
 #' @seealso [op_reshape()], [op_transpose()], [tensor_parts].
 #' @examplesIf gradops_available()
 #' x <- variable(1:6 / 2)

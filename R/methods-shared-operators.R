@@ -1,12 +1,13 @@
-# Whose operator it is in an expression of a tensor of gradops' and an object of others.
-
-# From R 4.3 on, R asks.
+# Operators between gradops' tensors and objects of other packages.
+#
+# From R 4.3 on, R calls chooseOpsMethod(), and gradops' method is chosen.
 choose_ops_method_tensor <- function(x, y, mx, my, cl, reverse) {
   TRUE
 }
 
-# Before, it takes a method only if that is both operands'. So there one function for each operator is the method of
-# gradops' tensors and that of Python's objects; it leaves to the packages that had methods what has no tensor in it.
+# Before R 4.3, R takes a method only if both operands have the same one. So one function for each operator is the
+# method of both gradops' tensors and Python objects; without a gradops tensor it calls the methods that other packages
+# had registered.
 share_operators <- function(...) {
   if (getRversion() >= "4.3.0") {
     return(invisible())
@@ -72,7 +73,7 @@ their_operator <- function(operator, x) {
   }
 }
 
-# The error that R would raise.
+# Raise the error that R would raise.
 incompatible <- function(operator, e1, e2) {
   names <- vapply(list(e1, e2), function(x) {
     known <- paste0(operator, ".", class(x))
@@ -84,7 +85,8 @@ incompatible <- function(operator, e1, e2) {
   stop(simpleError("non-numeric argument to binary operator", call))
 }
 
-# When tensorflow and keras3 come: their methods, and, for Keras, the operations by which gradops is in saved models.
+# When tensorflow and keras3 load: share their methods, and register the operations by which Keras saves gradops' ops in
+# models.
 await_neighbours <- function() {
   share_operators()
   setHook(packageEvent("tensorflow", "onLoad"), share_operators)

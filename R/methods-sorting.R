@@ -1,16 +1,16 @@
-#' Order in tensors
+#' Sort and search tensors
 #'
 #' `sort()`, `order()`, `which()`, `which.max()`, `which.min()`, `unique()` and `duplicated()` on tensors and variables.
 #' For ordinary R vectors the base R function is called.
 #'
-#' Positions are R's integers, ready for `[`. In a function that [jit()] compiles on NumPy the program holds for values
-#' in the same order; elsewhere values are not known while a function is traced: `which.max()` and `which.min()` then
-#' give a tensor, `sort()` works but leaves out names, and the others are errors.
+#' Positions are R's integers, for use with `[`. In a function that [jit()] compiles on NumPy the program holds for
+#' values in the same order. Other libraries do not know values while a function is traced: there `which.max()` and
+#' `which.min()` return a tensor, `sort()` works but drops names, and the others are errors.
 #' @param x A tensor, or what base R takes.
 #' @param arr.ind,useNames As in base R.
-#' @returns `sort()` and `unique()`: a tensor. The others R's integers.
+#' @returns `sort()` and `unique()`: a tensor. The others: R's integers.
 #' @section Gradient:
-#' Of `sort()` and `unique()` to the elements chosen; positions have none.
+#' `sort()` and `unique()` pass the gradient to the selected elements; positions have none.
 #' @section Errors:
 #' - `gradops_error_jit`: positions or `unique()` of a traced tensor.
 #' @seealso [op_sort()], [op_top_k()], [op_argmax()].
@@ -29,12 +29,12 @@ NULL
 which <- function(x, arr.ind = FALSE, useNames = TRUE) {
   if (is.object(x) && is_tensor(x)) {
     which_tensor(x, arr.ind, useNames)
-  } else { # no generic, of which `which.max()` would look like a method
+  } else { # not a generic: `which.max()` would look like its method
     (if (isS4(x)) to_s4("which", "base", base::which) else base::which)(x, arr.ind, useNames)
   }
 }
 
-# The places where a test holds, or the test itself while its values are not known.
+# The positions where a test is TRUE, or the test itself if its values are not known.
 places_where <- function(x) {
   if (is_tensor(x) && is.null(known_values(x))) x else which(x)
 }
@@ -65,7 +65,7 @@ which_min_tensor <- function(x) {
   extreme_place(x, base::which.min, op_nanargmin)
 }
 
-# In a trace the place that is looked at, or a tensor where that must not be.
+# The position of an extreme value. In a trace it is looked at, or a tensor if it must not be.
 extreme_place <- function(x, original, op) {
   values <- known_values(x)
   if (!is.null(values)) {
@@ -79,7 +79,7 @@ extreme_place <- function(x, original, op) {
   if (is.null(found)) place else stats::setNames(as.integer(found), names_tensor(x)[found])
 }
 
-# NaN are left out as in R (`na.last = NA`); of a traced tensor they come last.
+# NaN are dropped as in R (`na.last = NA`); in a traced tensor they come last.
 sort_tensor <- function(x, decreasing = FALSE, na.last = NA, index.return = FALSE, ...) {
   if (is_set(index.return)) {
     places <- order(x, na.last = na.last, decreasing = decreasing)
@@ -101,7 +101,7 @@ sort_tensor <- function(x, decreasing = FALSE, na.last = NA, index.return = FALS
   if (is.na(na.last) || length(nan) == 0) sorted else if (na.last) c(sorted, missing) else c(missing, sorted)
 }
 
-# The keys of `order()`.
+# The sort keys that `order()` asks for.
 xtfrm_tensor <- function(x) {
   as.vector(known_values(x) %||% looked_at(x, "order") %||%
     needs_values("`order()`", "Use `sort()` or `op_argsort()`."))

@@ -1,12 +1,13 @@
-# Sparse matrices of Matrix as constants beside tensors. A product takes the elements that are there, multiplies and
-# adds them up by rows, so its derivative is sparse too; a solution is Matrix's own, of its factorisation.
+# Sparse matrices of the package Matrix as constants in expressions with tensors. A product gathers elements by the
+# stored positions, multiplies them and adds them up by rows, so its derivative is sparse too; a solution is computed by
+# Matrix's own factorisation.
 
-# Positions and values of what a matrix of Matrix holds.
+# Positions and values of the stored elements of a matrix.
 triplets <- function(m) {
   if (is_sparse_tensor(m)) {
     return(m)
   }
-  rlang::check_installed("Matrix", "for matrices of Matrix beside tensors.")
+  rlang::check_installed("Matrix", "for matrices of Matrix together with tensors.")
   entries <- methods::as(methods::as(m, "generalMatrix"), "TsparseMatrix")
   row <- methods::slot(entries, "i")
   values <- if ("x" %in% methods::slotNames(entries)) as.double(methods::slot(entries, "x")) else rep(1, length(row))
@@ -38,7 +39,7 @@ sparse_product <- function(m, x, transposed = FALSE, call = parent.frame()) {
 
 as_column_of <- function(x) if (is_any_tensor(x)) fill(x, c(length(x), 1L)) else base::matrix(x)
 
-# Products of which one factor, at least, is a tensor, and one Matrix's.
+# Products with at least one tensor as a factor and at least one matrix of the package Matrix.
 matmul_sparse <- function(x, y, call = parent.frame()) {
   if (is_sparse(x) && is_sparse(y)) {
     return(product_of_sparse(x, y))
@@ -73,7 +74,7 @@ tcrossprod_sparse <- function(x, y, call = parent.frame()) {
   t(sparse_product(y, t(x), call = call))
 }
 
-# `solve(m, b)`; the derivative by `b` solves with the transpose, to any order.
+# `solve(m, b)`; the derivative with respect to `b` solves with the transpose, to any order.
 solve_sparse <- function(m, b) {
   solved <- op_custom_gradient(
     function(b) sparse_solver(m)(b),
@@ -82,7 +83,7 @@ solve_sparse <- function(m, b) {
   solved(b)
 }
 
-# Matrix's own solution, called back where the program is compiled.
+# Matrix's own solution; a compiled program calls back for it.
 sparse_solver <- function(m) {
   force(m)
   r_function(function(b) {
@@ -94,8 +95,8 @@ sparse_solver <- function(m) {
 # S4 methods
 # ------------------------------------------------------------------------------------------------------------
 
-# Matrix makes S4 generics of functions of base R, which stand before gradops' namesakes where Matrix is attached later.
-# Those get methods for tensors, and for tensors beside matrices of Matrix, in an environment of gradops' own.
+# Matrix makes S4 generics of functions of base R; if Matrix is attached later, they mask gradops' namesakes. These
+# generics get methods for tensors, and for tensors together with matrices of Matrix, in an environment of gradops' own.
 register_matrix_methods <- function(...) {
   where <- new.env(parent = asNamespace("Matrix"))
   methods::setOldClass("gradops_tensor", where = where)
@@ -116,7 +117,7 @@ register_matrix_methods <- function(...) {
   }
 }
 
-# Methods for a tensor as the first argument, and as the second where the generic looks at two.
+# Set methods for a tensor as the first argument, and as the second if the generic dispatches on two.
 set_tensor_methods <- function(generic, method, where) {
   definition <- s4_method(generic, method)
   arguments <- methods::slot(generic, "signature")
@@ -131,7 +132,7 @@ set_tensor_methods <- function(generic, method, where) {
   }
 }
 
-# `method`, with the arguments that the generic was given.
+# `method`, called with the arguments that are not missing.
 s4_method <- function(generic, method) {
   force(method)
   definition <- function() NULL

@@ -1,25 +1,25 @@
 #' Special functions of tensors
 #'
 #' `beta()`, `lbeta()`, `choose()`, `lchoose()`, `psigamma()`, `atan2()`, `complex()`, `zapsmall()` and the Bessel
-#' functions of tensors and variables. `gamma()`, `lgamma()`, `digamma()`, `trigamma()`, and by them `factorial()` and
+#' functions of tensors and variables. `gamma()`, `lgamma()`, `digamma()`, `trigamma()`, and so `factorial()` and
 #' `lfactorial()`, are base R's generics and have methods. For ordinary R vectors the base R function is called.
-#' @param a,b,n,k,y,x Tensors or R numbers, recycled as by R's operators. `k` is a whole number.
-#' @param deriv The order of the derivative of `digamma()`, one R number from 0 on.
+#' @param a,b,n,k,y,x Tensors or R numbers, recycled as by R's operators. `k` is an integer.
+#' @param deriv The order of the derivative of `digamma()`, a single R number from 0 on.
 #' @param nu The order of a Bessel function: tensors or R numbers.
 #' @param expon.scaled If `TRUE`, `besselI()` is multiplied by `exp(-x)` and `besselK()` by `exp(x)`.
 #' @param real,imaginary,modulus,argument Tensors or R numbers: parts of complex numbers, or their polar form.
-#' @param length.out For R's values alone.
+#' @param length.out Only for R's values.
 #' @param digits As in R.
 #' @returns A tensor.
 #' @section Gradient:
-#' To all orders, by the digamma function and its derivatives; by `k`, which is rounded as in R, that of the function
-#' of a `k` that is not; of `choose()` with one R number `k` below 30 that of the
-#' polynomial in `n`, as which R computes it too. Of the Bessel functions by `x`, to all orders,
-#' from those of the orders beside (DLMF 10.6 and 10.29), and by `nu`, from their integrals, to second order
-#' (`gradops.scipy.special`). Of `zapsmall()` 0, as of `round()`.
+#' To all orders, by the digamma function and its derivatives. `k` is rounded as in R, and its derivative is that of the
+#' function without rounding; `choose()` with a single R number `k` below 30 has the derivative of the polynomial in
+#' `n`, as R computes it. Bessel functions have derivatives with respect to `x`, to all orders, from the neighbouring
+#' orders (DLMF 10.6 and 10.29), and with respect to `nu`, from their integrals, to second order
+#' (`gradops.scipy.special`). The gradient of `zapsmall()` is 0, as that of `round()`.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not fit.
-#' - `gradops_error_argument`: a `deriv` that is a tensor, or several.
+#' - `gradops_error_argument`: `deriv` is a tensor, or has several elements.
 #' @seealso [op_erf()], [tensor_distributions].
 #' @examplesIf gradops_available()
 #' choose(variable(c(5, 6.5)), 2)
@@ -28,7 +28,7 @@
 #' @name tensor_special
 NULL
 
-# Methods for the generics that are functions of the core.
+# Methods for generics that are functions of the core.
 special_methods <- function() {
   base::sapply(base::c("beta", "lbeta", "besselI", "besselK", "besselJ", "besselY"), function(name) {
     method <- get(name, topenv())
@@ -39,7 +39,7 @@ special_methods <- function() {
   }, simplify = FALSE)
 }
 
-# `settings` are numbers of R's.
+# Call a special function of the core; `settings` are R's numbers.
 special <- function(name, ..., settings = list(), call = parent.frame()) {
   distribution("special", name, settings, ..., call = call)
 }
@@ -50,7 +50,7 @@ choose_tensor <- function(n, k) {
   if (few) special("few", n, settings = list(k)) else special("choose", n, k)
 }
 
-# `k` rounded, as R does, with its warning where values are known; with the derivative of what is not rounded.
+# Round `k` as R does, with R's warning if values are known; the derivative is that of the unrounded number.
 whole_number <- function(k) {
   values <- (if (is_any_tensor(k)) known_values(k) else k) %||% numeric()
   off <- base::which(abs(values - round(values)) > 1e-7)
@@ -86,7 +86,7 @@ complex_tensor <- function(length.out = 0L, real = numeric(), imaginary = numeri
   }
 }
 
-# R since 4.4 rounds the digits up.
+# From R 4.4 on, the number of digits is rounded up.
 zapsmall_tensor <- function(x, digits = getOption("digits"), ...) {
   above <- digits - log10(op_nanmax(abs(x)))
   above <- if (getRversion() >= "4.4.0") op_ceil(above) else op_floor(above + 0.5)

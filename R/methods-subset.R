@@ -1,22 +1,22 @@
 #' Parts of a tensor, by R's rules
 #'
-#' `x[i, j]` of tensors and variables, and `op_subset()`, take what R's own `[` would take of an array: positions from
-#' 1, negative ones leave out, logical ones choose, a missing one is all, a matrix with a column for each dimension
-#' names single elements, and one index alone counts through the elements in R's order, by column. Where an index is
-#' `NA`, or one index alone is beyond the last element, the part is missing: NaN.
+#' `x[i, j]` of tensors and variables, and `op_subset()`, select what R's own `[` would select in an array: positions
+#' count from 1, negative ones exclude, logicals select, an empty index selects everything, a matrix with a column for
+#' each dimension selects single elements, and a single index counts through the elements in R's order, by column. If an
+#' index is `NA`, or a single index is beyond the last element, the part is missing: NaN.
 #'
-#' `x[i, j] <- value` and `op_subset(x, i, j) <- value` make a new tensor with `value`, recycled as in R, in its place;
-#' other names of the old tensor keep it.
+#' `x[i, j] <- value` and `op_subset(x, i, j) <- value` make a new tensor with `value`, recycled as in R, in these
+#' positions; other variables that hold the old tensor keep it.
 #' @param x A tensor or variable.
-#' @param ... Indices: R's numbers and logicals, or tensors of whole numbers (from 1) or of booleans.
+#' @param ... Indices: R's numbers and logicals, or tensors of integers (from 1) or of booleans.
 #' @param drop If `TRUE`, dimensions of size 1 are dropped. A single element has no dimensions.
 #' @param value A tensor or R numbers.
 #' @returns A tensor.
 #' @section Gradient:
-#' The upstream gradient at the chosen positions, added up where one is chosen twice; 0 elsewhere. Of an assignment,
-#' the upstream gradient goes to `value` where it was placed, and to `x` elsewhere.
+#' The selected positions get the upstream gradient, summed if a position is selected twice; others get 0. In an
+#' assignment, `value` gets the upstream gradient of its positions, and `x` gets it everywhere else.
 #' @section Errors:
-#' - `gradops_error_axis`: a position out of range of one dimension, or of whole numbers; a wrong number of indices.
+#' - `gradops_error_axis`: a position out of range of its dimension, or not an integer; a wrong number of indices.
 #' - `gradops_error_type`: an index that is neither numeric nor logical.
 #' @seealso [op_get_item()] by NumPy's rules, [op_take()], [op_where()].
 #' @examplesIf gradops_available()
@@ -55,7 +55,7 @@ subset_tensor <- function(x, ..., drop = TRUE) { # nolint: cyclocomp_linter. The
   }
   if (has_time(x)) {
     part <- subset_tensor(without_time(x), ..., drop = drop)
-    return(if (...length() == 0L || missing(..1)) with_time(part, time_of(x)) else part) # columns are series
+    return(if (...length() == 0L || missing(..1)) with_time(part, time_of(x)) else part) # each column is a series
   }
   if (!is.null(state$missing) && is_marked(x)) {
     part <- marked_part(x, ..., drop = drop)
@@ -88,7 +88,7 @@ subset_tensor <- function(x, ..., drop = TRUE) { # nolint: cyclocomp_linter. The
   if (is_tensor(position)) part else with_names(part, part_of_names(names, position, drop))
 }
 
-# TRUE if elements that are known to be missing are among those that are read.
+# TRUE if known missing elements are among those that are read.
 reads_missing <- function(x, ...) {
   missing <- if (is_marked(x)) missing_in(x)
   if (!is.logical(missing) || !any(missing)) {
@@ -98,7 +98,7 @@ reads_missing <- function(x, ...) {
   !any(vapply(places, is.environment, NA)) && any(cells_at(missing, places))
 }
 
-# A part of a tensor some of whose elements are missing, at places that are R's own; NULL elsewhere.
+# A part of a tensor that has missing elements, for indices that are R's own; NULL for other indices.
 marked_part <- function(x, ..., drop) {
   plain <- all(vapply(places_of(...), function(place) is.null(place) || is.numeric(place) || is.logical(place), NA))
   missing <- missing_in(x)
@@ -107,26 +107,26 @@ marked_part <- function(x, ..., drop) {
   }
 }
 
-# Elements of a vector, rows of what has more dimensions.
+# Elements of a vector, or rows of an array.
 take_rows <- function(x, rows) {
   others <- length(dim(x)) - 1L
   if (others < 1L) x[rows] else do.call(`[`, c(list(x, rows), rep(list(rlang::missing_arg()), others), drop = FALSE))
 }
 
-# Dimensions, asked for once, also of tensors that are no variables.
+# The dimensions, asked for once and remembered, also for tensors that are not variables.
 known_dim <- function(x) {
   dim <- dim_tensor(x)
   assign("gradops_extent", dim, envir = x)
   dim
 }
 
-# Indices of a matrix whose rows and columns have names.
+# Indices into a matrix whose rows and columns have names.
 places_in <- function(x, places, call = parent.frame(2)) {
   places <- Map(named_place, places, dimnames_tensor(x), MoreArgs = list(call))
   lapply(Map(numbered_place, places, dim(x)), place_operand)
 }
 
-# Logicals some of which are missing, as the numbers of those that are not FALSE.
+# Convert logicals with NA to positions: those that are TRUE, and NA.
 numbered_place <- function(place, size) {
   if (!is.logical(place) || !anyNA(place)) {
     return(place)
@@ -139,7 +139,7 @@ assign_tensor <- function(x, ..., value) {
   with_time(call_core("interop.r.assign", x, indices(...), replacement(value)), time_of(x))
 }
 
-# `x[[i]]` and `x[[i, j]]`: one element by R's rules; with a name, Python's attribute as by `$`.
+# `x[[i]]` and `x[[i, j]]`: one element by R's rules; with a name, a Python attribute as `$` gives.
 element_tensor <- function(x, ...) {
   if (...length() == 1 && is.character(..1)) {
     if (!is.null(names_tensor(x))) {
@@ -167,7 +167,7 @@ assign_element_tensor <- function(x, ..., value) {
   call_core("interop.r.assign", x, single(indices(...)), replacement(value))
 }
 
-# Indices of a single element.
+# Check that indices select a single element.
 single <- function(indices, call = parent.frame()) {
   one <- vapply(indices, function(index) is_any_tensor(index) || is.atomic(index) && length(index) == 1, NA)
   if (!all(one) || length(indices) == 0) {
@@ -179,7 +179,8 @@ single <- function(indices, call = parent.frame()) {
   indices
 }
 
-# The value put into a tensor: a tensor or numbers; nothing cannot be taken out by NULL, as of a list.
+# The value that is assigned into a tensor: a tensor or numbers. NULL, which would remove an element of a list, is an
+# error.
 replacement <- function(value, call = parent.frame()) {
   if (!is_any_tensor(value) && (is.object(value) || !(is.numeric(value) || is.logical(value) || is.complex(value)))) {
     abort(
@@ -190,7 +191,7 @@ replacement <- function(value, call = parent.frame()) {
   operand(value)
 }
 
-# The indices in `...`, of a tensor if it is known, NULL for a missing one.
+# The indices in `...`, of the tensor `.of` if it is known, with NULL for an empty one.
 indices <- function(..., .of = NULL) {
   written <- as.list(substitute(list(...)))[-1L]
   lapply(seq_along(written), function(i) {
@@ -206,7 +207,7 @@ indices <- function(..., .of = NULL) {
   })
 }
 
-# Cells by the names of their rows, columns, ..., as a matrix of their numbers.
+# Convert names of rows, columns, ... that select single elements to a matrix of positions.
 numbered_cells <- function(names, x) {
   known <- dimnames_tensor(x)
   if (length(known) != ncol(names)) {
@@ -217,7 +218,7 @@ numbered_cells <- function(names, x) {
 }
 
 as_index <- function(index) {
-  if (is.factor(index)) index <- as.integer(index) # the numbers of its levels, as in R
+  if (is.factor(index)) index <- as.integer(index) # its level numbers, as in R
   if (!is_any_tensor(index) && !is.numeric(index) && !is.logical(index)) {
     abort(
       sprintf("an index must be numeric or logical; got %s.", friendly(index)),

@@ -1,5 +1,5 @@
-# Tensors as vectors of vctrs, which tibble, purrr and dplyr ask what a vector is. The elements of a tensor, or the rows
-# of a matrix, stand in a list, of which a tensor is made again.
+# Tensors as vectors of the package vctrs, which tibble, purrr and dplyr ask what a vector is. The elements of a tensor,
+# or the rows of a matrix, are put into a list, from which the tensor is made again.
 
 register_vctrs_methods <- function(...) {
   methods <- list(vec_proxy = elements_as_list, vec_restore = tensor_of_elements)
@@ -24,7 +24,7 @@ tensor_of_elements <- function(x, to, ...) {
   if (length(x) == 0L) {
     return(elements_of_none(to))
   }
-  x[lengths(x) == 0L] <- list(base::array(NaN, base::c(1L, sizes))) # where vctrs has made room
+  x[lengths(x) == 0L] <- list(base::array(NaN, base::c(1L, sizes))) # elements that vctrs has added
   if (length(sizes) > 0L) op_concatenate(unname(x), 1L) else with_names(joined(x), names(x))
 }
 

@@ -1,63 +1,64 @@
 #' Value, gradient and Hessian for optimisers, from one evaluation
 #'
-#' `objective(f)` is `f` with its derivatives in the forms that R's optimisers take. Value and gradient come from one
-#' evaluation: `gr(x)` after `fn(x)` only hands out what was found, and the other way round. Each is handed out once, so
-#' that a function of data that have changed is evaluated anew.
+#' `objective(f)` returns `f` and its derivatives in the forms that R's optimisers take. Value and gradient come from
+#' one evaluation: `gr(x)` after `fn(x)` only returns what was computed, and the other way round. Each result is
+#' returned once, so if data that `f` uses have changed, `f` is evaluated again.
 #'
-#' `f` may also return a value for each observation, as `maxLik::maxLik()` allows: `gr` is then the matrix with a row
+#' `f` may also return a value for each observation, as `maxLik::maxLik()` allows: `gr` then returns a matrix with a row
 #' for each observation, and `he` the Hessian of their sum.
 #'
 #' @section Shards of data:
-#' With `data`, a list, the objective is the sum of `f(x, shard, ...)` over its elements, value and derivatives: a
+#' With `data`, a list, the objective is the sum of `f(x, shard, ...)` over its elements, in value and derivatives: a
 #' log-likelihood of data in pieces. A shard is any R object that `f` takes.
 #'
-#' With `cluster`, R workers hold the shards, as many each as `parallel::splitIndices()` gives them, and send back their
-#' sums. `f` is sent to them with the variables that it closes over, but without those in the global environment, which
+#' With `cluster`, R workers hold the shards, distributed by `parallel::splitIndices()`, and send back their sums. `f`
+#' is sent to them with the variables that it closes over, but without variables in the global environment, which
 #' `parallel::clusterExport()` sends, and without Python objects. gradops must be installed for the workers; they
 #' compute on this session's default backend. They keep the shards until they stop.
 #'
 #' Shards that Dask or Ray hold (a `dask.bag.Bag`, a list of `dask.delayed` values, of futures or of Ray's references)
-#' are summed by their workers, which run Python: `f` is a Python function then, `cluster` and `jit` are not used, and
-#' there are no more arguments. Gradients are those of the sum in one process, but for the order in which numbers are
+#' are summed by their workers, which run Python. Then `f` is a Python function, `cluster` and `jit` are not used, and
+#' there are no further arguments. Gradients are those of the sum in one process, up to the order in which numbers are
 #' added.
 #' @section Random effects:
-#' With `start`, a named list of numbers, vectors and matrices, the functions take the parameters that are estimated
-#' as one vector, as those of RTMB's `MakeADFun()` do; those in `random` are integrated out by the Laplace
-#' approximation: around the mode of the joint likelihood, which Newton's method finds from the last one, with the log
-#' determinant of its Hessian, which is sparse and has one pattern. The gradient is exact, by the implicit function
-#' theorem (Skaug & Fournier 2006; Kristensen et al. 2016); `he` is by differences of it. Where the random effects
-#' have no mode the value is `NaN`. `f` is compiled, and each evaluation is one call of Python.
-#' @param f A function of parameters (R numbers or a list of them, the first argument), ordinary R code on tensors as
-#'   for [grad()].
+#' With `start`, a named list of numbers, vectors and matrices, the functions take the estimated parameters as one
+#' vector, like those of RTMB's `MakeADFun()`. Parameters in `random` are integrated out by the Laplace approximation:
+#' around the mode of the joint likelihood, which Newton's method finds from the previous mode, with the log determinant
+#' of its Hessian, which is sparse with a fixed pattern. The gradient is exact, by the implicit function theorem (Skaug
+#' & Fournier 2006; Kristensen et al. 2016); `he` is computed by differences of it. If the random effects have no mode,
+#' the value is `NaN`. `f` is compiled, and each evaluation is one call of Python.
+#' @param f A function whose first argument are the parameters (R numbers or a list of them); ordinary R code on tensors
+#'   as for [grad()].
 #' @param jit If `TRUE`, `f` is compiled (see [jit()]): traced at the first call and then run without R.
-#' @param hessian If `TRUE`, `nlm` also gives the Hessian.
-#' @param data `NULL`, or a list of shards of data, of which each is the second argument of `f`; see below.
-#' @param cluster `NULL`, or a cluster of R workers, as of [parallel::makeCluster()], that hold the shards.
-#' @param start `NULL`, or the parameters where a search starts, a named list or vector.
-#' @param random,map,transforms,integrate As of [maximize_likelihood()]; they need `start`.
-#' @returns A list of class `gradops_objective` of functions of the parameters and `...`, more arguments of `f`:
+#' @param hessian If `TRUE`, `nlm` also returns the Hessian.
+#' @param data `NULL`, or a list of shards of data, each of which is passed to `f` as its second argument; see below.
+#' @param cluster `NULL`, or a cluster of R workers that hold the shards, from [parallel::makeCluster()].
+#' @param start `NULL`, or the starting values of the parameters, a named list or vector.
+#' @param random,map,transforms,integrate As for [maximize_likelihood()]; they need `start`.
+#' @returns A list of class `gradops_objective` of functions of the parameters and `...`, further arguments of `f`:
 #' - `fn`: the value; `gr`: the gradient; `he`: the Hessian, as plain R numbers with the names of the parameters;
 #' - `nlm`: the value with the attributes `"gradient"` (and `"hessian"`), for [stats::nlm()];
 #' - `evaluations()`: how often value and gradient were computed.
 #'
-#' With `start` it has no `nlm`, and also
+#' With `start` it has no `nlm`, and in addition
 #' - `par`: the start, a vector with names; `random`: the names of the random effects;
 #' - `parameters(x)`: all parameters in the form of `start`, random effects at their mode;
 #' - `precision(x)`: the joint precision of random effects and estimated parameters, a `dgCMatrix`;
-#' - `report(x)`, `simulate(x, use.u = FALSE)`, `residuals(x, method = "cdf")`: what `f` reports, observations and
-#'   random effects that are drawn, one-step-ahead residuals (see [observed()], [maximize_likelihood()]);
-#' - `importance(x, draws = 1000)`: the value without the approximation, by importance sampling, and its standard error.
+#' - `report(x)`, `simulate(x, use.u = FALSE)`, `residuals(x, method = "cdf")`: the quantities that `f` reports,
+#'   simulated observations and random effects, one-step-ahead residuals (see [observed()], [maximize_likelihood()]);
+#' - `importance(x, draws = 1000)`: the value without the Laplace approximation, by importance sampling, and its
+#'   standard error.
 #'
-#' A gradient with NaN of a value that is a number is, at the first evaluation, the warning `gradops_warning_gradient`.
+#' If the value is a number but the gradient has NaN, the first evaluation gives the warning `gradops_warning_gradient`.
 #' @section Errors:
 #' - `gradops_error_callback`: an error in `f`, whose condition is the parent.
-#' - `gradops_error_shard`: an error in `f` at a shard, which it names; the error is the parent. Or a worker that holds
-#'   shards is lost; the cluster's error is the parent.
-#' - `gradops_error_type`: `jit` or `hessian` is not `TRUE` or `FALSE`, `data` no list of shards, `cluster` no cluster;
-#'   an R function where Python workers hold the data, or a Python function for R workers.
-#' - `gradops_error_argument`: gradops is not installed for the workers; `cluster` without `data`; `random`,
-#'   `map` or `transforms` without `start`, or with an unknown name; `data` with `start`.
-#' - `gradops_error_inference`: a random effect has no curvature, or with `parameters()` no mode.
+#' - `gradops_error_shard`: an error in `f` at a shard, which the message names; the error is the parent. Or a worker
+#'   that holds shards is lost; the cluster's error is the parent.
+#' - `gradops_error_type`: `jit` or `hessian` is not `TRUE` or `FALSE`, `data` is not a list of shards, `cluster` is not
+#'   a cluster; an R function with data on Python workers, or a Python function for R workers.
+#' - `gradops_error_argument`: gradops is not installed for the workers; `cluster` without `data`; `random`, `map` or
+#'   `transforms` without `start`, or with an unknown name; `data` together with `start`.
+#' - `gradops_error_inference`: a random effect has no curvature, or, in `parameters()`, no mode.
 #' - `gradops_error_jit`: see [jit()].
 #' @seealso [gradient()], [hessian()], [jit()].
 #' @examplesIf gradops_available()
@@ -90,7 +91,7 @@ objective <- function(
   second <- evaluators$second
   evaluations <- 0
   watched <- attr(both, "watched") %||% function() captured(f)
-  value <- derivative <- at <- read <- NULL # of the last evaluation, until they are handed out
+  value <- derivative <- at <- read <- NULL # of the last evaluation, until each is returned
   evaluate <- function(arguments) {
     evaluations <<- evaluations + 1
     result <- both(arguments)
@@ -99,7 +100,7 @@ objective <- function(
     x <- arguments[[1L]]
     bare <- is.null(attributes(x)) && is.null(attributes(found)) && is.null(attributes(by_x))
     bare <- bare && length(found) == 1L && !is.list(x)
-    if (!bare && is.null(result$arranged)) { # what the rest takes is a tenth of a short call
+    if (!bare && is.null(result$arranged)) { # skip the rest, which takes a tenth of a short call
       found <- drop_vector(found)
       by_x <- derivative_like(result, x)
     }
@@ -149,7 +150,7 @@ check_has_data <- function(data, cluster, call = caller_env()) {
   }
 }
 
-# Missing values of R's that are left out after something was computed with them are the most common cause.
+# The most common cause: missing values in R's data are dropped after something was computed from them.
 warn_nan_gradient <- function(value) {
   if (!all(is.finite(value))) {
     return()
@@ -167,7 +168,7 @@ warn_nan_gradient <- function(value) {
   )
 }
 
-# Of value and gradient, `both`, and of the Hessian.
+# Evaluators: `both` for value and gradient, `second` for the Hessian.
 evaluators_of <- function(f, jit) {
   both <- evaluator("interop.r.objective", f, jit, pair_caller)
   second <- evaluator("interop.r.curvature", f, jit)
@@ -178,7 +179,7 @@ evaluators_of <- function(f, jit) {
   list(both = or_again(both, f), second = function(arguments) again(arguments)$value %||% second(arguments))
 }
 
-# A function of a list of arguments: what a function of gradops.interop.r makes of `f`, as R numbers.
+# A function of a list of arguments that evaluates a function of gradops.interop.r for `f`, and returns R numbers.
 evaluator <- function(.name, f, compiled, caller = direct_caller) {
   make <- function(f, here, compiled) {
     call_core(.name, callback(differentiated(f, here, joined = TRUE), owner = here), compiled)
@@ -204,9 +205,9 @@ evaluator <- function(.name, f, compiled, caller = direct_caller) {
   structure(evaluate, explain = attr(run, "explain"), watched = attr(run, "watched"))
 }
 
-# The evaluator of a compiled `f`: parameters that are lists of vectors and arrays go as one vector, as only vectors
-# have the short way into Python; `general` does all else. `make` gives an evaluator of a function of one vector, and
-# `finish` what is returned for its result, NULL where `general` is to do it.
+# The evaluator of a compiled `f`. Lists of vectors and arrays are passed as one vector, as only vectors have the fast
+# path into Python; `general` handles all other parameters. `make` returns an evaluator of a function of one vector.
+# `finish` converts its result; NULL means that `general` has to evaluate.
 of_lists <- function(f, general, make = function(f) evaluator("interop.r.objective", f, TRUE, pair_caller),
                      finish = gradient_in_layout) {
   layout <- joined <- NULL
@@ -259,7 +260,8 @@ gradient_in_layout <- function(result, layout) {
   }
 }
 
-# `f` of one vector. It stands where `f` does, so that it is the user's own code as `f` is, which is adapted to tensors.
+# `f` as a function of one vector. Its environment is below that of `f`, so that it counts as the user's code and is
+# adapted.
 of_vector <- function(f, layout) {
   home <- list2env(list(.f = f, .arranged = arranged, .layout = layout), parent = environment(f) %||% globalenv())
   rlang::new_function(formals(function(v, ...) NULL), quote(.f(.arranged(v, .layout), ...)), home)
@@ -283,7 +285,7 @@ in_layout <- function(parts, layout) {
   if (is.null(layout$form)) parts else rebuilt(layout$form, parts)
 }
 
-# The parts of a vector, R's own or a tensor, as a list of `layout`.
+# The parts of a vector, an R vector or a tensor, as a list in the form of `layout`.
 arranged <- function(v, layout, u = NULL) {
   ends <- cumsum(layout$sizes)
   if (!is.null(u) && length(ends) == 1L) {
@@ -313,7 +315,7 @@ arranged <- function(v, layout, u = NULL) {
   in_layout(found, layout)
 }
 
-# A gradient in the form of the parameters; of several values the matrix of their gradients.
+# A gradient in the form of the parameters; for several values, the matrix of their gradients.
 derivative_like <- function(result, x) {
   if (length(result$value) == 1) {
     like(result$derivative, x)

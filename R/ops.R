@@ -1,16 +1,16 @@
-# Ops whose R form is not that of their Python signature. The others are in generated-ops-*.R, made by tools/generate_r.
+# Ops whose R signature differs from Python's. The others are in generated-ops-*.R, made by tools/generate_r.
 
 #' @rdname ops_sequences_of_numbers
 #' @details
 #' \describe{
-#' \item{`op_arange(start, end)`}{Numbers from `start` to `end`, `step` apart. With one argument alone, the sequence
-#'   goes from 1 to it. Gradient: none.}
+#' \item{`op_arange(start, end)`}{Numbers from `start` to `end` in steps of `step`. With a single argument, the sequence
+#' goes from 1 to that argument. Gradient: none.}
 #' }
 #' @param end Last number.
-#' @param step The distance.
-#' @param include_end Keep `end` itself in the sequence if a step ends there.
-#' @returns `op_arange()`: A vector tensor on the default backend, of `dtype`; without, whole for R integers, else
-#'   of [config_floatx()].
+#' @param step The difference of consecutive numbers.
+#' @param include_end Include `end` if a step reaches it.
+#' @returns `op_arange()`: A vector tensor on the default backend, of `dtype`; by default integer for R integers, else
+#'   the dtype of [config_floatx()].
 #' @export
 op_arange <- function(start, end, step = 1L, dtype = NULL, include_end = TRUE) {
   if (missing(end)) {
@@ -31,19 +31,19 @@ op_arange <- function(start, end, step = 1L, dtype = NULL, include_end = TRUE) {
 #' @rdname ops_mapped_functions
 #' @details
 #' \describe{
-#' \item{`op_vectorize(func)`}{A function of tensors that applies an R function of single numbers (or of the
-#'   dimensions in `signature`) to all elements of its arguments, broadcast. Gradient: through every call, to the
-#'   arguments and what `func` closes over.}
+#' \item{`op_vectorize(func)`}{A function of tensors that applies an R function of single numbers (or of the dimensions
+#' in `signature`) to all elements of its arguments, broadcast. Gradient: through every call, to the arguments and to
+#' variables that `func` closes over.}
 #' }
 #' @param func An R function of single numbers (or of the dimensions in `signature`).
-#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
-#' @param excluded Numbers (from 1) or names of arguments that are passed on whole.
-#' @param signature The dimensions that `func` itself takes and gives, such as `"(m,n),(n)->(m)"`, or `NULL`.
+#' @param ... Must be empty: for an argument name of another library, such as `dim`, the error gives the name in
+#'   gradops.
+#' @param excluded Numbers (from 1) or names of arguments that are passed on without vectorizing over them.
+#' @param signature The dimensions that `func` takes and returns, such as `"(m,n),(n)->(m)"`, or `NULL`.
 #' @returns `op_vectorize()`: An R function of tensors, numbers and lists; its results have the broadcast dimensions
 #'   first.
 #' @section Errors:
-#' - `gradops_error_argument`: an invalid signature; from the function, another number of arguments than it has
-#'   (`op_vectorize()`).
+#' - `gradops_error_argument`: an invalid signature; from the function, a wrong number of arguments (`op_vectorize()`).
 #' - `gradops_error_shape`: from the function, arguments that do not broadcast or do not fit the signature
 #'   (`op_vectorize()`).
 #' @export
@@ -62,8 +62,8 @@ op_vectorize <- function(func, ..., excluded = NULL, signature = NULL) {
 #' \describe{
 #' \item{`op_shape(x)`}{The sizes of the dimensions. Gradient: none. See also [tensor_shapes].}
 #' }
-#' @returns `op_shape()`: An integer vector, of length 0 for a single number; `NA` where a TensorFlow graph does not
-#'   know.
+#' @returns `op_shape()`: An integer vector, of length 0 for a single number; `NA` for a size that a TensorFlow graph
+#'   does not know.
 #' @export
 op_shape <- function(x) {
   sizes <- py_to_r(call_op("shape", operand(x)))
@@ -73,12 +73,12 @@ op_shape <- function(x) {
 #' @rdname ops_elements_by_position
 #' @details
 #' \describe{
-#' \item{`op_get_item(x, key)`}{Parts of a tensor, by NumPy's rules: positions count from 1, and negative ones from
-#'   the end. Gradient: the upstream gradient at the chosen positions, added up where one is chosen twice; 0
-#'   elsewhere. See also [op_subset()] by R's rules.}
+#' \item{`op_get_item(x, key)`}{Parts of a tensor, by NumPy's rules: positions count from 1, and negative ones from the
+#' end. Gradient: the upstream gradient at the selected positions, summed if a position is selected twice; 0 elsewhere.
+#' See also [op_subset()] by R's rules.}
 #' }
 #' @param key A position, a vector or tensor of positions or of booleans, or a list with one of these for each leading
-#'   dimension, `NULL` for all of it.
+#'   dimension; `NULL` selects the whole dimension.
 #' @returns `op_get_item()`: A tensor of `x`'s dtype; a single position drops its dimension.
 #' @section Errors:
 #' - `gradops_error_axis`: a position out of range, or more positions than dimensions (`op_get_item()`).
@@ -106,9 +106,9 @@ op_nonzero <- function(x, zero_indexed = FALSE) {
 #' @rdname ops_choice_by_condition
 #' @details
 #' \describe{
-#' \item{`op_where(condition, x1, x2)`}{`x1` where `condition` is true, `x2` elsewhere; without both the positions
-#'   of `TRUE`, as by `op_nonzero()`. Gradient: the upstream gradient to the operand chosen, 0 to the other, also
-#'   where the other is NaN or infinite. See also [ifelse()][tensor_mapping] of tensors.}
+#' \item{`op_where(condition, x1, x2)`}{`x1` where `condition` is true, `x2` elsewhere; without both, the positions of
+#' `TRUE`, as by `op_nonzero()`. Gradient: the upstream gradient to the selected operand, 0 to the other, even where the
+#' other is NaN or infinite. See also [ifelse()][tensor_mapping] of tensors.}
 #' }
 #' @param condition Booleans: a tensor, or R logicals.
 #' @param x1,x2 Tensors, variables, or R numbers; they broadcast with `condition`.
@@ -128,8 +128,8 @@ op_where <- function(condition, x1 = NULL, x2 = NULL) {
 #' @rdname ops_conversion
 #' @details
 #' \describe{
-#' \item{`op_convert_to_array(x)`}{An R array of the values, as `as.array()`, of anything that converts to a tensor;
-#'   a single number has no dim. Gradient: none. See also [to_backend()].}
+#' \item{`op_convert_to_array(x)`}{An R array of the values, like `as.array()`, for anything that converts to a tensor;
+#' a single number has no dim. Gradient: none. See also [to_backend()].}
 #' }
 #' @returns `op_convert_to_array()`: An R array.
 #' @export
@@ -141,10 +141,9 @@ op_convert_to_array <- function(x) {
 #' @rdname ops_extremes_of_two_tensors
 #' @details
 #' \describe{
-#' \item{`op_pmax(x1, x2)`, `op_pmin(x1, x2)`}{`op_maximum()` and `op_minimum()` by the names of R. Gradient:
-#'   theirs.}
+#' \item{`op_pmax(x1, x2)`, `op_pmin(x1, x2)`}{`op_maximum()` and `op_minimum()` by R's names, with the same gradient.}
 #' }
-#' @returns `op_pmax()`, `op_pmin()`: As of `op_maximum()`.
+#' @returns `op_pmax()`, `op_pmin()`: As for `op_maximum()`.
 #' @export
 op_pmax <- function(x1, x2) {
   call_op("maximum", operand(x1), operand(x2))
@@ -156,7 +155,7 @@ op_pmin <- function(x1, x2) {
   call_op("minimum", operand(x1), operand(x2))
 }
 
-# One number where an op wants a vector.
+# A vector of one element, if `x` is a single number and an op needs a vector.
 one_or_more <- function(x) {
   if (is.numeric(x)) as.array(x) else x
 }

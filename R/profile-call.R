@@ -1,16 +1,17 @@
-# The time of a call in R's code, in Python's, and on the way between them.
+# The time that a call spends in R's code, in Python's, and in crossing between them.
 
 #' Profile a call in R and in Python
 #'
 #' A call such as `gradient(f, x)` goes back and forth between R and Python, and the profiler of each language charges
-#' the other's time to the call that leads there. `profile_call()` says how much of the time is R's code, Python's code
-#' and crossing between them (by reticulate), how often it crosses, and which functions take most of it.
+#' the other's time to the call that leads there. `profile_call()` reports how much of the time is R's code, Python's
+#' code and crossing between them (by reticulate), how often the call crosses, and which functions take most of the
+#' time.
 #'
 #' `code` is evaluated `2 * times` times: first with clocks at each crossing, for the times, then under [utils::Rprof()]
-#' and Python's `cProfile`, for the functions. A function's share of R's time is its share of the samples, of which
-#' there is one every few milliseconds: let `times` make that some tenths of a second. Evaluate `code` once before if
-#' its first call loads or compiles what later ones have. Profilers that run already are stopped: R's for good, Python's
-#' until `profile_call()` ends.
+#' and Python's `cProfile`, for the functions. A function's share of R's time is its share of the samples, one every few
+#' milliseconds: choose `times` so that evaluation takes some tenths of a second. Evaluate `code` once before if its
+#' first call loads or compiles something. Running profilers are stopped: R's for good, Python's until `profile_call()`
+#' ends.
 #' @param code The call, or any code.
 #' @param times How often to evaluate it; results are for one evaluation.
 #' @param x A profile.
@@ -20,12 +21,12 @@
 #'   - `time`: a data frame of `where` (R, Python, crossing), `seconds` and `share`;
 #'   - `crossings`: a data frame of `kind` and `count`: calls of Python functions by R, calls of R functions by
 #'     Python, values converted to R's;
-#'   - `functions`: a data frame of `language`, `name`, `place` (a file and line, of Python), `calls` (of Python),
-#'     `self` and `total` time in seconds, by `self`. `as.data.frame()` gives this one. Times of Python's functions
-#'     include its profiler's, which is much for short ones.
+#'   - `functions`: a data frame of `language`, `name`, `place` (file and line, for Python), `calls` (for Python),
+#'     `self` and `total` time in seconds, sorted by `self`. `as.data.frame()` returns this one. Times of Python's
+#'     functions include the profiler's overhead, which is large for short functions.
 #' @section Errors:
-#' - `gradops_error_argument`: `times` is not a whole number from 1; `profile_call()` within `profile_call()`.
-#' - Errors of `code`, with all as it was before.
+#' - `gradops_error_argument`: `times` is not a positive integer; `profile_call()` within `profile_call()`.
+#' - Errors of `code`; profilers and clocks are then reset.
 #' @seealso [with_profile()], which measures the operations of gradops.
 #' @examplesIf gradops_available()
 #' f <- function(p) (p[1] - 1)^2 + 100 * (p[2] - p[1]^2)^2
@@ -33,7 +34,7 @@
 #' @export
 profile_call <- function(code, times = 1) {
   if (!is.numeric(times) || length(times) != 1L || is.na(times) || times < 1 || times != trunc(times)) {
-    abort("`times` must be a whole number from 1.", class = c("gradops_error_argument", "gradops_error"))
+    abort("`times` must be a positive integer.", class = c("gradops_error_argument", "gradops_error"))
   }
   if (!is.null(state$clock)) {
     abort("`profile_call()` runs already.", class = c("gradops_error_argument", "gradops_error"))
@@ -66,7 +67,7 @@ profile_call <- function(code, times = 1) {
 
 # Clocks at crossings --------------------------------------------------------------------------------------------------
 
-# `state$clock` is the clock while one runs: seconds in R's code, and `outside` of it, which Python's own clock divides.
+# Run with `state$clock`, which counts seconds in R's code and `outside`; Python's own clock divides the latter.
 time_crossings <- function(evaluate) {
   python <- py_call(core$Clock %||% load_bridge("Clock"))
   stop <- python$stop
@@ -87,7 +88,7 @@ time_crossings <- function(evaluate) {
   clock
 }
 
-# From here on time is that of `where`.
+# Charge the time from now on to `where`.
 turn_clock <- function(clock, where, counted = NULL) {
   now <- as.numeric(Sys.time())
   clock[[clock$where]] <- clock[[clock$where]] + now - clock$since
@@ -103,8 +104,8 @@ out_of_r <- function(counted, code) {
   code
 }
 
-# A call of Python's by its clock. One whose result reticulate makes an R value is called as it is, as the clock's would
-# stay Python's: its time is counted as crossing.
+# Call a Python function by Python's clock. A function whose result reticulate converts to an R value is called
+# directly, as the clock's result would stay a Python object; its time counts as crossing.
 clocked_call <- function(f, arguments, keywords) {
   converts <- isTRUE(get0("convert", attr(f, "py_object") %||% f, inherits = FALSE))
   clock <- state$clock
@@ -138,8 +139,8 @@ time_functions <- function(evaluate) {
   list(samples = readLines(file)[-1L], python = py_to_r(found))
 }
 
-# A row for each function of R's in the samples that found R's code running. A sample is a stack, innermost first: with
-# a call of Python on top it found Python, or the way there, unless that has called R again.
+# A row for each R function in the samples that found R's code running. A sample is a stack, innermost call first. With
+# a call of Python on top it found Python, or the crossing, unless Python has called R again.
 time_of_samples <- function(samples, seconds) {
   stacks <- regmatches(samples, gregexpr("\"[^\"]*\"", samples))
   stacks <- lapply(stacks, function(names) gsub("^\"(\\w+:::?)?|\"$", "", names))

@@ -1,18 +1,18 @@
-# R values on their way into Python, and back.
-
-# A tensor argument: Python objects as they are, R values as gradops.interop.r expects them.
+# Conversion of R values for Python, and back.
+#
+# A tensor argument: Python objects unchanged, R values in the form that gradops.interop.r expects.
 operand <- function(x, name = substitute(x), call = parent.frame()) {
   if (is.environment(x)) x else as_python(x, name, call)
 }
 
-# An argument of positions, groups or classes: there a factor is what it says, its levels counted from 1.
+# An argument of positions, groups or classes: a factor stands for its level numbers, counted from 1.
 positions <- function(x, zero_indexed = FALSE, name = substitute(x), call = parent.frame()) {
   if (is.factor(x)) x <- as.integer(x) - as.integer(flag(zero_indexed, call = call))
   operand(x, name, call)
 }
 
-# Numbers go as numbers, without NA; arrays as a marked NumPy view, so that Python knows them as R's; functions as
-# callbacks; lists element by element; data frames as matrices.
+# Numbers are passed as numbers, without NA; arrays as a marked NumPy view, so that Python knows that they are R's;
+# functions as callbacks; lists element by element; data frames as matrices.
 as_python <- function(x, name = "x", call = NULL) {
   if (is.object(x)) x <- without_class(x, name, call)
   switch(typeof(x),
@@ -37,7 +37,7 @@ as_python <- function(x, name = "x", call = NULL) {
 
 callback_value <- "the function's value"
 
-# A missing text is missing, not the word "NA".
+# Raise an error for a missing string, which would become the word "NA".
 check_words <- function(x, name = substitute(x), call = parent.frame()) {
   if (is.character(x) && anyNA(x)) {
     if (!is.character(name)) name <- deparse1(name)
@@ -51,7 +51,7 @@ check_words <- function(x, name = substitute(x), call = parent.frame()) {
   }
 }
 
-# The name of an argument, or words for what has none.
+# The name of an argument in backticks, or a description as it is.
 quoted_name <- function(name) {
   if (grepl(" ", name, fixed = TRUE)) name else sprintf("`%s`", name)
 }
@@ -67,8 +67,8 @@ not_numeric <- function(name, x, call) {
   )
 }
 
-# Numbers, matrices of data frames; Python objects and functions as they are. The numbers of factors, dates and the like
-# are codes of something else.
+# R values without their class: numbers, and matrices of data frames; Python objects and functions unchanged. Factors,
+# dates and the like are errors, as their numbers are codes for something else.
 without_class <- function(x, name, call) {
   if (is_of_r_torch(x)) of_r_torch(name, call)
   if (is.environment(x) || is.function(x)) {
@@ -82,7 +82,7 @@ without_class <- function(x, name, call) {
   }
 }
 
-# A tensor of R's own torch, which is no Python object.
+# TRUE for a tensor of the R package torch, which is not a Python object.
 is_of_r_torch <- function(x) {
   inherits(x, "torch_tensor")
 }
@@ -108,7 +108,7 @@ is_coded <- function(x) {
   inherits(x, partly_numbers) || is.object(x) && typeof(x) %in% c("integer", "double") && !numbers
 }
 
-# Classes whose numbers are not what they are: codes, times with censoring, lengths without their unit.
+# Classes whose numbers are only part of their value: codes, times with censoring, lengths without their unit.
 partly_numbers <- c("integer64", "POSIXlt", "Surv", "units", "numeric_version")
 
 has_codes <- function(x, name, call) {
@@ -126,7 +126,7 @@ has_codes <- function(x, name, call) {
   )
 }
 
-# `x` without attributes but a dim.
+# `x` without attributes other than dim.
 array_of <- function(x, dim = base::dim(x) %||% length(x)) {
   force(dim)
   attributes(x) <- NULL
@@ -134,7 +134,7 @@ array_of <- function(x, dim = base::dim(x) %||% length(x)) {
   x
 }
 
-# Arrays that Python made for R: those of one dimension as vectors, of length one too if `single`.
+# Arrays that Python made for R, with one-dimensional arrays as vectors; those of length one too if `single`.
 vectors <- function(x, single = TRUE) {
   if (is.list(x)) {
     lapply(x, vectors, single)
@@ -152,7 +152,7 @@ several <- function(x) {
     class(x) <- front
     x
   } else if (inherits(x, c("python.builtin.list", "python.builtin.tuple"))) {
-    (reticulate::iterate(x, several, simplify = FALSE)) # which returns it invisibly
+    (reticulate::iterate(x, several, simplify = FALSE)) # parentheses make the result visible
   } else if (inherits(x, "python.builtin.dict")) {
     values <- reticulate::iterate(x$values(), several, simplify = FALSE)
     names(values) <- as.character(reticulate::iterate(x$keys(), py_to_r))
@@ -164,28 +164,28 @@ several <- function(x) {
 
 # R functions ----------------------------------------------------------------------------------------------------------
 
-# Python's numbers, strings and None as R's, tensors as gradops'; all else as it is.
+# Python's numbers, strings and None as R's, tensors as gradops'; any other object unchanged.
 as_r_scalar <- function(x) {
   if (class(x)[1] %in% python_scalars) py_to_r(x) else own(x)
 }
 
 python_scalars <- paste0("python.builtin.", c("bool", "int", "float", "str", "NoneType"))
 
-# Conditions raised in callbacks wait here for the call into Python that they end.
+# Conditions raised in callbacks wait here until the call into Python that they end returns.
 conditions <- new.env(parent = emptyenv())
 
 keep_condition <- function(condition) {
   if (length(conditions) > 100) {
     forget_conditions()
   }
-  state$conditions <- ((state$conditions %||% 0) + 1) %% 1000 # names of an environment are never forgotten by R
+  state$conditions <- ((state$conditions %||% 0) + 1) %% 1000 # R never frees the names in an environment
   key <- as.character(state$conditions)
   conditions[[key]] <- condition
   key
 }
 
-# A jump out of a callback (to a handler of `tryCatch()`, to a restart) must not pass over Python: it ends the callback
-# as an error does, and is taken up again beyond Python by signalling the condition that it was for.
+# A jump out of a callback (to a handler of `tryCatch()`, to a restart) must not skip Python's frames. So the callback
+# ends with an error, and once Python has returned, the condition is signalled again, which repeats the jump.
 jumped <- function(condition) {
   message <- "it was left by a jump to outside, such as by `callCC()` or a restart."
   jump <- structure(
@@ -215,7 +215,7 @@ forget_conditions <- function() {
   rm(list = ls(conditions), envir = conditions)
 }
 
-# TRUE or FALSE on its way into Python, where NA would be true; `NULL` too where it is the default.
+# Check TRUE or FALSE before passing it to Python, where NA would be true; `null` also allows `NULL`.
 flag <- function(x, null = FALSE, name = substitute(x), call = parent.frame()) {
   if (!(is.logical(x) && length(x) == 1L && !is.na(x) || null && is.null(x))) {
     if (!is.character(name)) name <- deparse1(name)
@@ -227,7 +227,7 @@ flag <- function(x, null = FALSE, name = substitute(x), call = parent.frame()) {
   x
 }
 
-# A setting as R's own functions take it: numbers, too, all but 0 being TRUE.
+# A logical setting as R's own functions take it: any number but 0 is TRUE.
 is_set <- function(x) {
   !isFALSE(as.logical(x)[1L])
 }
@@ -241,15 +241,15 @@ check_number <- function(x, name = rlang::caller_arg(x), call = caller_env()) {
   }
 }
 
-# A value in a few words.
+# A short description of a value.
 friendly <- function(x) {
-  if (is.null(x)) { # which cli cannot say
+  if (is.null(x)) { # cli cannot describe NULL
     return("NULL")
   }
   cli::format_inline("{.obj_type_friendly {x}}")
 }
 
-# The error for what a function of gradops has in its `...`, where it takes none: the name that gradops has for it.
+# The error for unknown arguments in `...`; it suggests gradops' name of the argument.
 no_argument <- function(..., call = parent.frame()) {
   own <- setdiff(names(formals(sys.function(sys.parent()))), "...")
   wrong <- setdiff(rlang::names2(substitute(list(...))), "")
@@ -266,10 +266,10 @@ no_argument <- function(..., call = parent.frame()) {
   )
 }
 
-# PyTorch's names of arguments that NumPy and gradops call otherwise.
+# PyTorch's argument names that differ from those of NumPy and gradops.
 other_names <- c(dim = "axis", keepdim = "keepdims")
 
-# The names among those known that one most likely meant.
+# The known names that are most similar to a name.
 closest <- function(name, known) {
   swapped <- vapply(seq_len(max(0, nchar(name) - 1)), \(i) sub(sprintf("^(.{%d})(.)(.)", i - 1), "\\1\\3\\2", name), "")
   if (any(swapped %in% known)) {
@@ -279,13 +279,13 @@ closest <- function(name, known) {
   known[away == min(away) & away <= max(1, nchar(name) / 4)]
 }
 
-# The hint for a word that is none of those known, if one is like it.
+# The hint for an unknown word, if a known one is similar.
 meant <- function(word, known) {
   like <- if (rlang::is_string(word)) closest(word, known)
   if (length(like) > 0) sprintf("Did you mean \"%s\"?", like[1])
 }
 
-# As match.arg(), with an error of gradops' that says which word was meant.
+# Like match.arg(), with a gradops error that suggests the word that was meant.
 chosen <- function(argument, choices = eval(formals(sys.function(sys.parent()))[[name]]), several = FALSE,
                    name = deparse(substitute(argument)), call = caller_env()) {
   force(name)
@@ -298,7 +298,7 @@ chosen <- function(argument, choices = eval(formals(sys.function(sys.parent()))[
   })
 }
 
-# `x$name` of a list of gradops': NULL for what is not there, as of any list, but an error for a typing error.
+# `x$name` for lists of gradops: NULL for an unknown name, as in any list, but an error for a likely typing error.
 component <- function(x, name, call = caller_env()) {
   found <- .subset2(x, name, exact = FALSE)
   if (is.null(found) && !any(startsWith(names(x), name)) && !is.null(hint <- meant(name, names(x)))) {
@@ -319,7 +319,7 @@ component <- function(x, name, call = caller_env()) {
 #' @export
 `$.gradops_graph` <- function(x, name) component(x, name)
 
-# Positions of a function's arguments, as integers; names are those of `f`.
+# Positions of a function's arguments, as integers; names are looked up in the formals of `f`.
 argument_positions <- function(x, f, name = rlang::caller_arg(x), call = parent.frame()) {
   if (is.character(x) && all(x %in% names(formals(args(f))))) {
     x <- match(x, names(formals(args(f))))
@@ -332,7 +332,7 @@ argument_positions <- function(x, f, name = rlang::caller_arg(x), call = parent.
 
 # Calls with a user's arguments.
 
-# Arguments, the first `count` of f's formals without names, as Python counts them.
+# Arguments with the first `count` of f's formals unnamed, as Python passes them by position.
 positional <- function(f, arguments, count) {
   if (is.null(names(arguments)) || is.primitive(f)) {
     return(arguments)
@@ -345,7 +345,7 @@ positional <- function(f, arguments, count) {
   c(unname(matched[first]), matched[!names(matched) %in% first])
 }
 
-# The frame of gradops' function that others called: errors are signalled from there.
+# The frame of the gradops function that was called from outside; errors are signalled from there.
 users_call <- function(at = sys.parent()) {
   repeat {
     caller <- sys.parents()[at]
@@ -356,14 +356,14 @@ users_call <- function(at = sys.parent()) {
   }
 }
 
-# The name that `f` gives an argument.
+# The name of the i-th argument of `f`.
 argument_name <- function(f, i) {
   name <- names(formals(args(f)))[i]
   if (is.null(name) || is.na(name) || name == "...") "x" else name
 }
 
-# Call a Python function that may raise, with R's arguments: see `invoke()` in interop/r/calls.py for what `numbers`
-# become, what the function needs to `keep`, and results `in_r`.
+# Call a Python function that may raise, with R's arguments. See `invoke()` in interop/r/calls.py for the conversion of
+# `numbers`, the objects that the function needs to `keep` alive, and results `in_r`.
 call_python <- function(f, arguments, numbers = NULL, keep = NULL, in_r = FALSE, call = users_call()) {
   named <- nzchar(rlang::names2(arguments))
   call_core(

@@ -1,12 +1,12 @@
-# R functions that Python calls, as they are and as ops.
+# R functions that Python calls, directly and as ops.
 
-# A Python function that calls the R function `f`. Python sees `f`'s formals. `take` makes what `f` gets of Python's
-# objects, `finish(value)` or `finish(value, f)` what Python gets of what `f` returns. R's thread runs it, whichever
-# thread calls.
+# A Python function that calls the R function `f`. Python sees `f`'s formals. `take` converts Python's objects to
+# arguments of `f`, and `finish(value)` or `finish(value, f)` converts the result of `f` for Python. R's thread runs it,
+# whichever thread calls.
 #
-# R never frees an object that Python holds, also where it is R that holds Python's object: neither collector sees the
-# other's half of the circle. So what an R function keeps for later calls names an `owner`, an environment that lives as
-# long: Python then does not hold `f`, it finds it there.
+# R cannot free an object that Python holds, even if the Python object is itself held by R: neither garbage collector
+# sees the other half of the cycle. So a callback that an R function keeps for later calls has an `owner`, an
+# environment that lives as long as that function. Python then does not hold `f`, but finds it in the owner.
 callback <- function(f, finish = returned, take = several, owner = NULL) {
   if (inherits(f, "python.builtin.object")) {
     return(f)
@@ -25,8 +25,8 @@ callback <- function(f, finish = returned, take = several, owner = NULL) {
   )
 }
 
-# A function that gives what `make()` makes of Python's, made again in another session, where the first is gone: so
-# functions come back working that were saved or sent to a worker.
+# A function that returns `make()`'s value, and makes it again in another session, where Python's object is gone. So
+# functions work after they were saved, or sent to a worker.
 in_each_session <- function(make) {
   made <- make()
   session <- state$session
@@ -39,14 +39,15 @@ in_each_session <- function(make) {
   }
 }
 
-# The function that Python calls; `f` is a function or a weak reference to one, whose copy must not be held either.
+# The function that Python calls. `f` is a function or a weak reference to one; its adapted copy must not be held
+# either.
 called_back <- function(f, finish, take) {
   force(take)
   knows_f <- length(formals(finish)) > 1
   delayedAssign("held", tensor_aware(f))
   aware <- if (is.function(f)) function() held else function() tensor_aware(rlang::wref_value(f))
-  # Python calls with interrupts suspended; here, inside of reticulate's handlers, they may come again. `.free`: they
-  # were not suspended before.
+  # Python calls with interrupts suspended; inside reticulate's handlers they may be allowed again. `.free` is TRUE if
+  # they were not suspended before.
   function(..., .free) {
     arrived <- FALSE
     last <- NULL
@@ -86,13 +87,13 @@ called_back <- function(f, finish, take) {
   }
 }
 
-# The status of a server's answer, where httr2 signals it.
+# The HTTP status of a server's answer, if httr2 signalled it.
 http_status <- function(condition) {
   status <- grep("^httr2_http_[0-9]{3}$", class(condition), value = TRUE)
   if (length(status) > 0) as.integer(sub("httr2_http_", "", status[1], fixed = TRUE))
 }
 
-# A condition as R's own; reticulate's are Python's exceptions themselves, which cannot be a parent.
+# A condition in R's form; reticulate's conditions are Python exceptions, which cannot be a parent.
 r_condition <- function(condition) {
   if (inherits(condition, "python.builtin.BaseException")) {
     condition <- rlang::error_cnd("python_exception", message = conditionMessage(condition), python = condition)
@@ -109,7 +110,7 @@ returned <- function(value) {
   as_python(value, callback_value)
 }
 
-# The form in which Python knows a formal's default.
+# A formal's default in the form in which Python receives it.
 formal_default <- function(default) {
   if (rlang::is_missing(default)) {
     "none"
@@ -122,36 +123,36 @@ formal_default <- function(default) {
   }
 }
 
-#' An R function of numbers as an op
+#' Make an op from an R function of numbers
 #'
-#' `r_function(f, gradient)` makes `f`, which computes with R's own numbers (a density of \pkg{stats}, a call of
-#' compiled code), a function of tensors of any backend that has a gradient. It is called with the values; in a program
-#' that [jit()], `jax.jit` or `tf.function` has compiled, the program calls R back.
+#' `r_function(f, gradient)` turns `f`, which computes with R's own numbers (a density of \pkg{stats}, a call of
+#' compiled code), into a function of tensors of any backend that has a gradient. `f` is called with the values; a
+#' program that [jit()], `jax.jit` or `tf.function` has compiled calls R back.
 #'
-#' `f` and `gradient` get R numbers, vectors (those of length one with a dim, to be known from numbers), matrices and
-#' arrays, and whatever else they are given as it is. A value of length one without a dim is a scalar, a data frame a
-#' matrix. What JAX and TensorFlow compile must know shapes before there are values: `f` and `gradient` are then called
-#' once with made-up ones between 0 and 1.
+#' `f` and `gradient` get R numbers, vectors (a vector of length one has a dim, to tell it from a number), matrices and
+#' arrays, and any other arguments unchanged. A value of length one without a dim is a scalar, a data frame a matrix.
+#' JAX and TensorFlow must know shapes when they compile, before there are values: `f` and `gradient` are then called
+#' once with made-up values between 0 and 1.
 #' @param f A function of R numbers.
-#' @param gradient The gradient as a function of `f`'s arguments and the upstream gradient, such as
-#'   `function(x, y, upstream)`: a number or array, a list in the order of the arguments or named by them, `NULL` for an
-#'   argument without gradient. It may be an `r_function()` with a gradient of its own, for second derivatives: one of
-#'   `function(x, y, up)` with the gradient `function(x, y, up, upstream)`. `NULL`: differentiating is an error.
-#' @param shape `NULL`, or the dimensions of `f`'s value, where made-up values do not tell them.
+#' @param gradient The gradient as a function of `f`'s arguments and the upstream gradient, such as `function(x, y,
+#'   upstream)`. It returns a number or array, or a list in the order of the arguments or named by them, with `NULL` for
+#'   an argument without gradient. For second derivatives, it may itself be an `r_function()`: of `function(x, y, up)`
+#'   with the gradient `function(x, y, up, upstream)`. With `NULL` differentiating is an error.
+#' @param shape `NULL`, or the dimensions of `f`'s value, if made-up values do not determine them.
 #' @returns A function of tensors, variables and R numbers. Its value has the floating dtype of the arguments.
 #' @section Threads:
-#' R runs on one thread. A gradient function, a callback or an `r_function()` that another thread calls (a backward
-#' pass in a `threading.Thread`, TensorFlow's executor, a JAX program) waits for R's thread, which serves it in Python
-#' code, while it waits in gradops, and at the prompt and in [Sys.sleep()]. It cannot where it waits in a library's
-#' compiled code, as for a `tf.function` called directly: use [call_in_thread()] there. A call that finds R's thread
-#' standing still for `options(gradops.patience = )` seconds (10 if not set) is an error.
+#' R runs on one thread. If another thread calls a gradient function, a callback or an `r_function()` (a backward pass
+#' in a `threading.Thread`, TensorFlow's executor, a JAX program), it waits for R's thread. R's thread serves such calls
+#' in Python code, while it waits in gradops, at the prompt and in [Sys.sleep()]. It cannot serve them while it waits in
+#' a library's compiled code, for example in a `tf.function` that is called directly: use [call_in_thread()] there. A
+#' call that waits longer than `options(gradops.patience = )` seconds (10 by default) is an error.
 #' @section Errors:
 #' - `gradops_error_callback`: an error in `f` or `gradient`, whose condition is the parent.
-#' - `gradops_error_gradient`: differentiated without a gradient.
-#' - `gradops_error_thread`: called from another thread while R's stands still.
+#' - `gradops_error_gradient`: the function is differentiated but has no gradient.
+#' - `gradops_error_thread`: called from another thread while R's thread does not serve calls.
 #' @seealso [op_custom_gradient()] of tensors, [autodiff_function()], [gradcheck()].
 #' @examplesIf gradops_available()
-#' # any R code, with its derivative: here a spline, which knows its own
+#' # any R code with its derivative: here a spline, which has one
 #' spline <- splinefun(1:5, c(1, 4, 2, 5, 3))
 #' curve <- r_function(
 #'   function(x) spline(x),
@@ -171,30 +172,31 @@ r_function <- function(f, gradient = NULL, shape = NULL) {
   structure(function(...) several(call_python(op(), list(...), "tensors", keep = here)), op = op)
 }
 
-# A function of R's numbers as one of NumPy arrays; an `r_function()` as its op.
+# A function of R's numbers as a function of NumPy arrays; an `r_function()` as its op.
 numeric_callback <- function(f, owner) {
   op <- attr(f, "op")
   if (is.null(f)) NULL else if (is.function(op)) op() else callback(f, take = r_numbers, owner = owner)
 }
 
-# Vectors without a dim, but for those of length one, that they be known from numbers.
+# Vectors without a dim, except for those of length one, to tell them from numbers.
 r_numbers <- function(x) vectors(py_to_r(x), single = FALSE)
 
 #' Call Python on another thread
 #'
-#' `call_in_thread(f, ...)` is `f(...)`, run on another thread, while R's thread runs the R functions that are asked of
-#' it: for a Python function that waits, in compiled code, for threads that call R, such as a `tf.function` that calls
-#' an [r_function()] or an R function given to `tf.py_function`. Recording (gradient tapes, modes) is as it is here.
+#' `call_in_thread(f, ...)` returns `f(...)`, run on another thread, while R's thread runs the R functions that it
+#' calls. Use it for a Python function that waits, in compiled code, for threads that call R, such as a `tf.function`
+#' that calls an [r_function()] or an R function passed to `tf.py_function`. Recording (gradient tapes, modes) is the
+#' same as in the calling thread.
 #' @param f A Python function, such as `model$fit`. (An R function, such as keras3's `fit()`, runs on R's thread.)
 #' @param ... Its arguments.
 #' @returns Its value.
 #' @section Errors:
-#' - `gradops_error_type`: `f` is no Python function.
+#' - `gradops_error_type`: `f` is not a Python function.
 #' - `gradops_error_callback`: an error in an R function, whose condition is the parent.
 #' - `gradops_error_python`: an error in Python.
 #' @seealso [r_function()].
 #' @examplesIf gradops_available()
-#' # Python that waits for R's thread does not wait for ever
+#' # Python code that waits for R's thread does not wait forever
 #' call_in_thread(reticulate::import("math", convert = FALSE)$sqrt, 2)
 #' @export
 call_in_thread <- function(f, ...) {

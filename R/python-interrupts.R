@@ -1,11 +1,11 @@
-# Interrupts: when R may jump, when Python may raise.
-
-# R may jump to the handler of an interrupt wherever it allocates memory. In the midst of reticulate's compiled code
-# that would leave Python locked for good, so it is called with interrupts suspended. Python raises one all the same
-# where `interrupts_suspended()` says that only this function suspends them (`interop/r/session.py`); the call is then
-# without a value, and the interrupt R's again.
+# Interrupts: when R may jump, and when Python may raise.
+#
+# R may jump to the handler of an interrupt wherever it allocates memory. Within reticulate's compiled code that would
+# leave Python locked for good, so reticulate is called with interrupts suspended. Python still raises an interrupt if
+# `interrupts_suspended()` says that only this function suspends them (`interop/r/session.py`); the call then has no
+# value, and R handles the interrupt.
 py_call <- function(.f, ...) {
-  arguments <- list(...) # what they compute can be interrupted
+  arguments <- list(...) # evaluate them here, where R may be interrupted
   if (!is.null(state$lazy)) make_lazy(arguments)
   keywords <- list()
   names <- names(arguments)
@@ -16,9 +16,9 @@ py_call <- function(.f, ...) {
   py_call_list(.f, arguments, keywords)
 }
 
-# The same with the arguments in lists, those without and those with names.
+# The same with the arguments in two lists, without and with names.
 py_call_list <- function(f, arguments, keywords = list()) {
-  if (is.environment(state$scalars)) state$scalars$write() # Python comes to know all in the order of R's code
+  if (is.environment(state$scalars)) state$scalars$write() # Python must see operations in R's order
   result <- suspendInterrupts(
     if (is.null(state$clock)) reticulate_call(f, arguments, keywords) else clocked_call(f, arguments, keywords)
   )
@@ -32,8 +32,8 @@ py_to_r <- function(x) {
   suspendInterrupts(if (is.null(state$clock)) reticulate_to_r(x) else out_of_r("conversions", reticulate_to_r(x)))
 }
 
-# TRUE if interrupts are suspended other than by `py_call_list()`. R tells only the functions that change it: each notes
-# the state before.
+# TRUE if interrupts are suspended by anything other than `py_call_list()`. R tells this only to the functions that
+# change it: each notes the state before.
 interrupts_suspended <- function() {
   frame <- sys.nframe()
   while (frame > 0) {
@@ -54,7 +54,7 @@ hold_interrupts <- function(bridge) {
   if (py_to_r(held)) install_interrupt_handlers()
 }
 
-# An interrupt comes before both or after both, so that what is entered is always left.
+# An interrupt comes before or after both steps, so that a scope that is entered is always left.
 enter_scope <- function(scope, envir) {
   suspendInterrupts({
     call_core("interop.r.invoke", scope$`__enter__`, list(), list(), .call = envir)
@@ -71,7 +71,8 @@ enter_scope <- function(scope, envir) {
   invisible()
 }
 
-# Code in the scope that `local` enters for a frame; only in the code itself, not on the way out, an interrupt comes.
+# Run code in the scope that `local` enters for a frame. Interrupts are allowed only in the code itself, not while the
+# scope is left.
 within_scope <- function(local, code) {
   scope <- parent.frame()
   frame <- parent.frame(2)
@@ -86,11 +87,11 @@ within_scope <- function(local, code) {
 
 # Time limits ----------------------------------------------------------------------------------------------------------
 
-# R signals the error of a time limit (`setTimeLimit()`) once, as an error like any other, and drops the limit. So
-# gradops passes it on wherever it takes errors as answers, and raises R's own condition, by whose message others know
-# it, also where Python code has gone on after the callback that it ended.
+# R signals the error of a time limit (`setTimeLimit()`) once, as an ordinary error, and drops the limit. So gradops
+# passes it on wherever it treats errors as results, and raises R's own condition, which other code recognises by its
+# message, even if Python code went on after the callback that it ended.
 
-# The value of `code`, or `otherwise(error)`; `...` are further handlers. The error of a time limit is raised again.
+# The value of `code`, or `otherwise(error)`; `...` are further handlers. A time limit's error is raised again.
 attempt <- function(code, otherwise = identity, ...) {
   tryCatch(code, error = function(error) if (is_out_of_time(error)) stop(error) else otherwise(error), ...)
 }

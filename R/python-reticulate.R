@@ -1,12 +1,12 @@
-# All that gradops knows of reticulate's insides on R's side; interop/r/reticulate.py has what it knows on Python's.
-# Where a version lacks one, `reticulate_lacks()` names it and what is here does without.
+# Everything that gradops assumes about reticulate's internals on R's side; interop/r/reticulate.py has the assumptions
+# on Python's. If a version lacks one, `reticulate_lacks()` names it, and the code here works without it.
 
 reticulate_insides <- list(
   py_call_impl = c("x", "args", "keywords"), install_interrupt_handlers = character(),
   py_register_load_hook = c("module", "hook")
 )
 
-# A function of its namespace, if it has the formals that are known.
+# A function of reticulate's namespace, if it has the expected formals.
 reticulate_inside <- function(name) {
   f <- get0(name, asNamespace("reticulate"), mode = "function", inherits = FALSE)
   if (identical(as.character(names(formals(f))), reticulate_insides[[name]])) f
@@ -17,18 +17,19 @@ reticulate_lacks <- function() {
   c(names(reticulate_insides)[here], as.character(py_to_r(py_call(bridge()$missing))))
 }
 
-# A call of a Python object with lists of its arguments, those without and those with names.
+# Call a Python object with lists of its arguments, without and with names.
 reticulate_caller <- function(inside = reticulate_inside("py_call_impl")) {
   inside %||% function(x, args, keywords) do.call(reticulate::py_call, c(list(x), args, keywords))
 }
 
-# Have Python call the handler of interrupts that it holds now.
+# Make reticulate install the interrupt handler that Python holds now.
 install_interrupt_handlers <- function() {
   install <- reticulate_inside("install_interrupt_handlers")
   if (!is.null(install)) install()
 }
 
-# Its errors about an object of another session, and about a value that Python has none for, as ours.
+# Convert reticulate's errors about an object of another session, and about a value without a Python form, to gradops'
+# errors.
 if_theirs <- function(error, call) {
   message <- conditionMessage(error)
   if (grepl("previous session", message, fixed = TRUE)) stale(call)
@@ -40,5 +41,5 @@ if_theirs <- function(error, call) {
   }
 }
 
-# The function that RStudio asks for help on Python's names.
+# The function that RStudio calls for help on Python's names.
 help_handler <- "reticulate:::help_handler"

@@ -1,4 +1,4 @@
-# Python: found and started at first use, called, and its failures made conditions.
+# Python: find and start it at first use, call it, and turn its failures into conditions.
 
 # The ops' R forms (Python functions of gradops.interop.r), by name, and the other functions of the core.
 ops <- new.env(parent = emptyenv())
@@ -40,7 +40,7 @@ load_core <- function(name) {
   core[[name]] <- py_call(bridge()$attribute, name)
 }
 
-# A function of gradops.interop.r as it is: it raises nothing.
+# Load a function of gradops.interop.r that is called directly, as it never raises.
 load_bridge <- function(name) {
   core[[name]] <- bridge()[[name]]
 }
@@ -79,8 +79,8 @@ start_python <- function() {
   bridge
 }
 
-# Compiled code is stored where R's packages may write, not in Python's folder, unless the user names one. Through
-# Python, as it may have been started before and does not see variables that R sets later.
+# Store compiled code where R packages may write, not in Python's folder, unless the user names a folder. The variable
+# is set through Python, which may have started before and does not see variables that R sets later.
 name_cache <- function() {
   variables <- reticulate::import("os", convert = FALSE)$environ
   if (!nzchar(py_to_r(py_call(variables$get, "GRADOPS_CACHE", "")))) {
@@ -89,7 +89,7 @@ name_cache <- function() {
   }
 }
 
-# A warning of Python's.
+# Signal a Python warning in R.
 python_warning <- function(message, category) {
   category <- py_to_r(category)
   kind <- if (category == "MismatchWarning") "mismatch" else "python"
@@ -115,8 +115,8 @@ raise <- function(failure, call) {
   )
 }
 
-# The condition that an R function called from Python raised, in an error that has its classes and fields too, so that
-# `tryCatch(class = )` finds it.
+# Raise an error for the condition that an R function called from Python raised. It has that condition's classes and
+# fields as well, so that `tryCatch(class = )` finds it.
 callback_failed <- function(parent, call, model = NULL) {
   if (inherits(parent, "gradops_jump")) {
     jump_again(parent)
@@ -135,7 +135,7 @@ callback_failed <- function(parent, call, model = NULL) {
   ))
 }
 
-# Python's traceback, for those who ask.
+# Python's traceback, if the option asks for it.
 traceback_of <- function(failure) {
   if (isTRUE(getOption("gradops.traceback"))) {
     c("Python traceback:", strsplit(py_to_r(py_call(failure$traceback)), "\n", fixed = TRUE)[[1]])
