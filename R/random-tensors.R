@@ -1,44 +1,45 @@
 #' Random tensors
 #'
-#' Random tensors by keras3's names and arguments, drawn by the generator of the default backend, or by that of
+#' Random tensors with keras3's names and arguments, drawn by the generator of the default backend, or of the backend of
 #' `inputs`, `logits` or `x`. An R integer as `seed` gives the same numbers at each call, a `random_seed_generator()`
-#' new ones each time. Without a seed one is drawn by R's generator, so [set.seed()] makes them repeatable.
+#' new ones each time. Without a seed, R's generator draws one, so [set.seed()] makes the numbers repeatable.
 #'
 #' In a compiled function a seed is required, as numbers drawn without one would be the same at each call. A seed gives
-#' the same numbers there as elsewhere, at each call. Backends differ in their numbers.
+#' the same numbers in compiled code as elsewhere. Backends differ in their numbers.
 #' @param shape Sizes.
 #' @param mean,stddev,minval,maxval Numbers or tensors. `maxval` itself is not drawn.
-#' @param dtype A dtype; `config_floatx()` where it is `NULL`.
+#' @param dtype A dtype; `NULL` means `config_floatx()`.
 #' @param seed `NULL`, an R integer, or a `random_seed_generator()`.
 #' @param alpha,beta Shape parameters of the gamma and the beta distribution, above 0; numbers or tensors that broadcast
 #'   to `shape`.
-#' @param counts,probabilities The number of trials and the probability of success of each; numbers or tensors, as
-#'   `alpha`.
+#' @param counts,probabilities The number of trials and the probability of success; numbers or tensors, as `alpha`.
 #' @param logits A matrix: the logarithms of each row's probabilities, up to a constant.
-#' @param num_samples How many of each row.
+#' @param num_samples The number of samples for each row.
 #' @param zero_indexed If `TRUE`, classes count from 0 rather than from 1.
 #' @param inputs,x A tensor or R numbers.
-#' @param rate The share of elements that become 0; the others are divided by what is left.
-#' @param noise_shape Sizes of what decides: 1 where elements share their fate. `NULL` for the shape of `inputs`.
+#' @param rate The share of elements that become 0; the others are divided by `1 - rate`.
+#' @param noise_shape The shape of the dropout mask: 1 in dimensions along which elements are dropped together. `NULL`
+#'   means the shape of `inputs`.
 #' @param axis The dimension along which to shuffle, from 1.
 #' @param name,... Ignored.
-#' @returns A tensor: normal numbers, those within two standard deviations (`random_truncated_normal()`), uniform ones,
-#'   whole ones, those of the gamma (of scale 1), beta and binomial distribution, classes, `inputs` with elements left
-#'   out, `x` in another order. `random_seed_generator()`: an environment.
+#' @returns A tensor: normal numbers, normal numbers within two standard deviations (`random_truncated_normal()`),
+#'   uniform numbers, uniform integers, numbers from the gamma (with scale 1), beta or binomial distribution, classes,
+#'   `inputs` with elements set to 0, or `x` in another order. `random_seed_generator()`: an environment.
 #' @section Gradient:
-#' To `mean`, `stddev`, `minval`, `maxval` through the formula (reparametrisation); to `inputs` and `x` where they stay.
-#'   None to `logits`; none to `alpha`, `beta`, `counts` and `probabilities`, where one that is asked for is an error.
+#' With respect to `mean`, `stddev`, `minval`, `maxval` by reparametrisation, and to the elements of `inputs` and `x`
+#' that are kept. `logits` have no gradient. `alpha`, `beta`, `counts` and `probabilities` have none either;
+#' differentiating with respect to them is an error.
 #' @section Errors:
-#' - `gradops_error_argument`: a `seed` that is none, a `rate` outside of 0 to 1, sizes that are no whole numbers,
-#'   parameters that are neither numbers nor tensors.
-#' - `gradops_error_gradient`: a parameter without gradient that is differentiated.
+#' - `gradops_error_argument`: an invalid `seed`, a `rate` outside of 0 to 1, sizes that are not integers, parameters
+#'   that are neither numbers nor tensors.
+#' - `gradops_error_gradient`: differentiating with respect to a parameter without gradient.
 #' - `gradops_error_jit`: no seed in a compiled function.
 #' @seealso [op_stop_gradient()].
 #' @examplesIf gradops_available()
 #' random_normal(c(2, 3), seed = 1)
 #' random_dropout(c(1, 2, 3, 4), 0.5, seed = 1)
 #'
-#' # a gradient through random numbers: the same ones for each mean
+#' # a gradient through random numbers: the same numbers for each mean
 #' noise <- random_normal(100, seed = 1)
 #' gradient(function(mean) op_mean((mean + noise)^2), 1)
 #' @name random_tensors
@@ -66,7 +67,7 @@ random_integer <- function(shape, minval, maxval, dtype = "int32", seed = NULL) 
   op_cast(op_floor(between(minval, maxval, draw("random_uniform", like_dtype("float64"), shape, seed))), dtype)
 }
 
-# Truncated normal numbers by the quantiles of what is left of the distribution.
+# Truncated normal numbers by the quantiles of the truncated distribution.
 #' @rdname random_tensors
 #' @export
 random_truncated_normal <- function(shape, mean = 0, stddev = 1, dtype = NULL, seed = NULL) {
@@ -82,7 +83,7 @@ random_gamma <- function(shape, alpha, dtype = NULL, seed = NULL) {
   draw("random_gamma", like_dtype(dtype, of_library(alpha)), shape, seed, list(alpha = alpha))
 }
 
-# Beta variables by two gamma variables.
+# A beta variable from two gamma variables.
 #' @rdname random_tensors
 #' @export
 random_beta <- function(shape, alpha, beta, dtype = NULL, seed = NULL) {
@@ -98,7 +99,7 @@ random_binomial <- function(shape, counts, probabilities, dtype = NULL, seed = N
   draw("random_binomial", like, shape, seed, list(counts = counts, probabilities = probabilities))
 }
 
-# The largest of logits to which Gumbel's noise was added (Gumbel 1954).
+# The position of the largest logit after adding Gumbel noise (Gumbel 1954).
 #' @rdname random_tensors
 #' @export
 random_categorical <- function(logits, num_samples, dtype = "int32", seed = NULL, zero_indexed = FALSE) {
@@ -193,7 +194,7 @@ draw <- function(op, like, shape, seed, parameters = list(), call = parent.frame
   do.call(call_op, c(list(op, like), parameters, list(sizes_of(shape, call), seed_number(seed, call))))
 }
 
-# The first tensor, whose library draws; NULL for the default one.
+# The first tensor, whose library draws; NULL means the default backend.
 of_library <- function(...) {
   Find(is_any_tensor, list(...))
 }
@@ -202,7 +203,7 @@ next_seed <- function(seed, count) {
   py_to_r(call_core("ops.random.next_seed", seed, count))
 }
 
-# A tensor of that dtype, of the backend of `x`.
+# A tensor of that dtype, on the backend of `x`.
 like_dtype <- function(dtype, x = NULL) {
   dtype <- dtype %||% config_floatx()
   if (is.null(x)) op_zeros(integer(), dtype) else op_cast(op_stop_gradient(op_sum(x)), dtype)
@@ -210,7 +211,7 @@ like_dtype <- function(dtype, x = NULL) {
 
 seed_number <- function(seed, call = parent.frame()) {
   if (is.null(seed)) {
-    return(sample.int(.Machine$integer.max, 1L)) # by R's generator, which jit() watches
+    return(sample.int(.Machine$integer.max, 1L)) # uses R's generator, which jit() watches
   }
   if (inherits(seed, "gradops_seed_generator")) {
     if (compiling() > 0) {
@@ -230,15 +231,15 @@ seed_number <- function(seed, call = parent.frame()) {
   as.integer(seed)
 }
 
-# The state of R's generator of random numbers: what a checkpointed function draws from again, and by which a compiled
-# one is seen to draw.
-
-# NULL where nothing has drawn in this session yet.
+# The state of R's random number generator. A checkpointed function restores it before it runs again, and a change of it
+# shows that a compiled function draws random numbers.
+#
+# NULL if nothing has been drawn in this session yet.
 random_state <- function() {
   globalenv()[[".Random.seed"]]
 }
 
-# The state to come back to, which there is from here on.
+# The state to restore later; if there is none yet, the generator is started.
 random_state_to_restore <- function() {
   if (is.null(random_state())) set.seed(NULL)
   random_state()
@@ -246,11 +247,11 @@ random_state_to_restore <- function() {
 
 set_random_state <- function(state) {
   assign(".Random.seed", as.integer(state), globalenv())
-  RNGkind() # R reads it: what R has read last, reticulate writes back when the call into Python ends
+  RNGkind() # makes R read the state: at the end of the call reticulate writes back what R read last
   NULL
 }
 
-# Has the core restore the state where it runs a checkpointed function again.
+# Make the core restore the state when it runs a checkpointed function again.
 restore_random_numbers <- function() {
   if (is.null(state$restores_random_numbers)) {
     generators <- reticulate::import("gradops.flow.checkpointing", convert = FALSE)$generators

@@ -1,5 +1,5 @@
-# Densities that RTMB computes in C, as formulas of R code that takes tensors and numbers; and what else it computes
-# there. Counts of terms are constants, so that one compiled function has them at all parameters.
+# Densities, and related functions, that RTMB computes in C, as formulas in R code that takes tensors and numbers. The
+# number of terms in a series is constant, so that one compiled function works for all parameters.
 
 rtmb_densities <- function() {
   list(
@@ -9,7 +9,7 @@ rtmb_densities <- function() {
   )
 }
 
-# Of what is observed, the scope of the marks decides (likelihood-observations.R).
+# Densities that call the scope of a simulation or of residuals if `x` is observed (likelihood-observations.R).
 rtmb_observed <- function() {
   densities <- rtmb_densities()
   Map(function(density, name) {
@@ -30,7 +30,7 @@ rtmb_observed <- function() {
   }, densities, names(densities))
 }
 
-# Their random numbers, for simulations: as many as `x`, in its form.
+# Random numbers from these densities, for simulations: as many as `x` has, in its form.
 rtmb_samplers <- function() {
   by_element <- function(draw) function(x, ...) replace(x, TRUE, draw(length(x), ...))
   list(
@@ -74,7 +74,7 @@ draw_compois <- function(n, mode, nu) {
   base::mapply(draw, rep_len(mode, n), rep_len(nu, n))
 }
 
-# Rows of normal numbers, as many as in `x`.
+# Rows of normal vectors, as many as in `x`.
 drawn_rows <- function(x, root, mu, scale) {
   n <- length(x) / nrow(root)
   by_row <- function(v) if (length(v) == 1L || length(v) == length(x)) as.vector(v) else rep(as.vector(v), each = n)
@@ -84,10 +84,10 @@ drawn_rows <- function(x, root, mu, scale) {
 
 logged <- function(value, log) if (log) value else exp(value)
 
-# log(1 + exp(x)), of numbers too.
+# log(1 + exp(x)), for tensors and numbers.
 softplus <- function(x) if (is_any_tensor(x)) op_softplus(x) else pmax(x, 0) + log1p(exp(-abs(x)))
 
-# log(exp(logx) + exp(logy)), also where one is -Inf, as of a mixture's part that has the probability 0.
+# log(exp(logx) + exp(logy)); one may be -Inf, as for a component of a mixture with probability 0.
 logspace_add <- function(logx, logy) {
   if (is_any_tensor(logx) || is_any_tensor(logy)) {
     count <- max(length(logx), length(logy))
@@ -131,14 +131,14 @@ dsn <- function(x, alpha, log = FALSE) {
   logged(base_log(2) + dnorm(x, log = TRUE) + pnorm(alpha * x, log.p = TRUE), log)
 }
 
-# The logarithm in functions whose argument is `log`.
+# The logarithm, for functions that have an argument `log`.
 base_log <- function(x) log(x)
 
-# Sums of series whose terms rise to a peak and fall, as a normal density does about it: over a grid of whole numbers,
-# whose step is more than 1 where the peak is so wide that the sum of each `step`-th term, times `step`, has all digits
-# (as sums of smooth functions converge; Trefethen & Weideman 2014).
-
-# For each peak a row of places around it, from `first` on, and the logarithm of the step.
+# Sums of series whose terms rise to a peak and fall like a normal density. The sum runs over a grid of integers. If the
+# peak is wide, the step is larger than 1, and the sum of every `step`-th term times `step` is accurate to all digits,
+# as sums of smooth functions converge exponentially (Trefethen & Weideman 2014).
+#
+# For each peak a row of integers around it, not below `first`, and the logarithm of the step.
 around_peak <- function(peak, width, first, count = 201L) {
   peak <- op_stop_gradient(op_convert_to_tensor(peak))
   width <- op_stop_gradient(op_convert_to_tensor(width))
@@ -153,19 +153,19 @@ log_sum_rows <- function(terms) op_logsumexp(terms, axis = 2L)
 
 column <- function(x) op_reshape(op_convert_to_tensor(x), tuple(-1L, 1L))
 
-# Parameters recycled to the observations, as vectors.
+# Parameters recycled to the length of the observations, as vectors.
 recycled_all <- function(...) {
   arguments <- list(...)
   size <- max(lengths(arguments))
   lapply(arguments, function(x) if (is_any_tensor(x)) recycled(x, size) else as.double(rep_len(x, size)))
 }
 
-# As numbers where no argument is a tensor.
+# Convert `value` to numbers if no argument is a tensor.
 of_numbers_too <- function(value, ...) {
   if (any_tensor(...)) value else as.vector(as.array(value))
 }
 
-# Dunn and Smyth (2005): a compound Poisson sum of gamma variables, by the number of these.
+# Dunn and Smyth (2005): a Poisson number of gamma variables is added up; the density is a series over this number.
 dtweedie <- function(x, mu, phi, p, log = FALSE) {
   x <- if (is_any_tensor(x)) flat(x) else as.vector(x)
   given <- recycled_all(x, mu, phi, p)
@@ -186,8 +186,8 @@ dtweedie <- function(x, mu, phi, p, log = FALSE) {
   logged(of_numbers_too(value, x, mu, phi, p), log)
 }
 
-# Conway and Maxwell's Poisson family by its rate, `nu` times the logarithm of its mode: the logarithm of its constant,
-# the mean and the variance.
+# The Conway-Maxwell-Poisson family with its rate, `nu` times the logarithm of the mode: the logarithm of the
+# normalising constant, the mean and the variance.
 compois_sums <- function(rate, nu, moments = FALSE) {
   mode <- exp(rate / nu)
   j <- around_peak(mode, sqrt(mode / nu) + 2 / nu, 0, 1001L)
@@ -202,8 +202,8 @@ compois_sums <- function(rate, nu, moments = FALSE) {
   found
 }
 
-# The rate of a mean: Newton's steps without derivatives, and two with them, which give the implicit function's first
-# and second.
+# The rate for a given mean: Newton steps without derivatives, followed by two that are recorded and give the first and
+# second derivative of the implicit function.
 compois_rate <- function(mean, nu) {
   step <- function(rate, mean, nu) {
     sums <- compois_sums(rate, nu, TRUE)

@@ -1,12 +1,12 @@
 # RTMB's `MakeADFun()`: an object of a likelihood with TMB's `fn`, `gr`, `he` and `env`.
 
-# The frame is the `env` of the object, as TMB's is: packages read and set what has TMB's names in it.
-make_ad_fun <- function( # nolint: cyclocomp_linter. Its frame has what it makes.
+# The frame of this function is the `env` of the object, as TMB's is: packages read and set TMB's names in it.
+make_ad_fun <- function( # nolint: cyclocomp_linter. Its frame is the object's `env`.
   func, parameters, random = NULL, profile = NULL, integrate = NULL, intern = FALSE, map = list(), ADreport = FALSE,
   silent = FALSE, ...
 ) {
   refuse_unknown("MakeADFun", list(...), parent.frame())
-  if (is.list(func)) func <- attr(func, "func") # `obj$env$data`, for which TMB's copies of an object have it
+  if (is.list(func)) func <- attr(func, "func") # from `obj$env$data`, which TMB's copies of an object pass
   func <- match.fun(func)
   if (is.numeric(parameters)) {
     parameters <- stats::setNames(list(parameters), one_argument(func))
@@ -35,7 +35,7 @@ make_ad_fun <- function( # nolint: cyclocomp_linter. Its frame has what it makes
   par <- stats::setNames(layout$values, layout$tops)[is_active]
   lrandom <- function() is_random
   lfixed <- function() !is_random
-  # Everything where the model is not: random effects at their mode.
+  # All parameters, also where only estimated ones are given: random effects are at their mode.
   full <- function(x) {
     if (length(x) == length(par)) {
       return(x)
@@ -45,7 +45,7 @@ make_ad_fun <- function( # nolint: cyclocomp_linter. Its frame has what it makes
   estimated <- function(x) if (length(x) == length(par)) x[!is_random] else x
   values_of <- function(x = last.par) expanded(full(x), layout)
   value.best <- Inf
-  # Vectors of all parameters, whose random effects are looked for when they are read.
+  # Vectors of all parameters; the mode of their random effects is computed when they are read.
   for (name in c("last.par", "last.par1", "last.par2", "last.par.best")) {
     makeActiveBinding(name, whole_vector(par, full), env)
   }
@@ -62,7 +62,7 @@ make_ad_fun <- function( # nolint: cyclocomp_linter. Its frame has what it makes
     par[lfixed()] <- x
     model$form(expanded(par, layout))
   }
-  # The negative log-likelihood of random effects, too.
+  # The negative log-likelihood of parameters and random effects.
   delayedAssign("joint", if (any(is_random)) {
     likelihood_of(func, parameters, NULL, map, fixed = TRUE, single = TRUE)
   } else {
@@ -112,7 +112,7 @@ make_ad_fun <- function( # nolint: cyclocomp_linter. Its frame has what it makes
     gr <- function(x = last.par, ...) {
       last.par <<- x
       by_all <- adreports_of(model, values_of(x))$jacobian
-      free <- layout$labels >= 0 # an element that a map makes one with others has the sum of their slopes
+      free <- layout$labels >= 0 # elements that a map makes one: add up their slopes
       unname(t(rowsum(t(by_all[, free, drop = FALSE]), match(layout$labels[free], layout$labels[is_active]))))
     }
     he <- function(...) unsupported("ADreport", "is TRUE: reports have `fn()` and `gr()`, no Hessian.")
@@ -129,7 +129,7 @@ make_ad_fun <- function( # nolint: cyclocomp_linter. Its frame has what it makes
   )
 }
 
-# TMB's settings that change nothing here, of each function.
+# TMB's settings that have no effect here, by function.
 without_effect <- list(
   MakeADFun = c(
     "data", "type", "random.start", "hessian", "method", "inner.method", "inner.control", "MCcontrol", "atomic",
@@ -138,7 +138,7 @@ without_effect <- list(
   sdreport = c("bias.correct.control", "skip.delta.method")
 )
 
-# A misspelt argument, or one that would change the result, is an error; `ridge.correct = FALSE` is not.
+# Raise an error for a misspelt argument, or one that would change the result; `ridge.correct = FALSE` is allowed.
 refuse_unknown <- function(of, given, call) {
   unknown <- setdiff(rlang::names2(given)[!vapply(given, isFALSE, NA)], without_effect[[of]])
   if (length(unknown) > 0L) {
@@ -146,7 +146,7 @@ refuse_unknown <- function(of, given, call) {
   }
 }
 
-# The name of the argument of a function of a vector of parameters.
+# The name of the only argument of a function of a parameter vector.
 one_argument <- function(func) {
   found <- names(formals(args(func)))
   if (length(found) != 1L) {
@@ -165,17 +165,17 @@ list_form <- function(func) {
   )
 }
 
-# A binding to a vector of all parameters. One of the estimated ones alone is made whole when it is read.
+# An active binding to a vector of all parameters. If only estimated parameters were assigned, reading completes them.
 whole_vector <- function(value, full) {
   force(value)
   force(full)
   function(new) value <<- if (missing(new)) full(value) else new
 }
 
-# The elements that are parameters of their own: neither fixed by a map nor equal to an earlier one.
+# TRUE for elements that are parameters: neither fixed by a map nor equal to an earlier element.
 are_active <- function(layout) !duplicated(layout$labels) & layout$labels >= 0
 
-# All elements of `parameters`, by those that are parameters of their own.
+# All elements of `parameters`, computed from the active ones.
 expanded <- function(par, layout) {
   free <- layout$labels >= 0
   as.double(replace(layout$values, free, par[match(layout$labels[free], layout$labels[are_active(layout)])]))
@@ -186,7 +186,7 @@ with_shared_starts <- function(parameters, map) {
   for (name in intersect(names(map), names(parameters))) {
     level <- as.integer(factor(map[[name]]))
     start <- parameters[[name]]
-    if (length(level) != length(start)) next # an error of likelihood_of(), or NA for all
+    if (length(level) != length(start)) next # `NA` fixes all; else likelihood_of() raises an error
     if (is.unsorted(unique(level[!is.na(level)]))) {
       rlang::warn(sprintf(
         "`map`: `obj$par` has the elements of `%s` in the order in which the map has them; TMB's order is by level.",
@@ -199,7 +199,7 @@ with_shared_starts <- function(parameters, map) {
   parameters
 }
 
-# TMB's settings of integrals over random effects: the whole line, between numbers, by the approximation.
+# TMB's methods of integration over random effects: quadrature over the whole line or an interval, or the approximation.
 gauss_kronrod <- function(...) structure(list(TRUE), class = "GK")
 
 laplace_method <- function(...) structure(list(FALSE), class = "LA")
@@ -243,7 +243,7 @@ integral_of <- function(integrate, random, call) {
   domains[[1L]]
 }
 
-# `random` may be a pattern, as TMB's.
+# `random` may be a pattern, as in TMB.
 grep_names <- function(random, names) {
   unknown <- setdiff(random, names)
   if (length(unknown) == 0L) {
@@ -253,7 +253,7 @@ grep_names <- function(random, names) {
   if (length(found) == 0L) random else found
 }
 
-# The places among the estimated parameters, or the random effects, of each parameter; NA of the others.
+# The position of each parameter among the estimated parameters, or the random effects; NA for the others.
 estimated_places <- function(layout, random = FALSE) {
   free <- are_active(layout)
   match(layout$labels, (seq_along(layout$labels) - 1)[free & layout$random == random])

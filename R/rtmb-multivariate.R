@@ -1,14 +1,14 @@
 # RTMB's multivariate normal densities: by covariance, by precision, of autoregressions, and separable ones.
 
-# The density of a vector, or of each row of a matrix; `mu` is of the same kind, or one number.
+# The density of a vector, or of each row of a matrix; `mu` has the same form, or is a single number.
 dmvnorm_rtmb <- function(x, mu = 0, Sigma, log = FALSE, scale = 1) {
   value <- call_core("interop.r.matrices.normal", operand(x), operand(mu), operand(root_of(Sigma)), operand(scale))
   value <- of_numbers_too(value, x, mu, Sigma, scale)
   if (log) value else exp(value)
 }
 
-# The Cholesky factor, of a matrix that is symmetric. In a function that is compiled that of one matrix is one tensor,
-# as the derivative of each would take longer than all else: while a log goes on, as it does not beyond a scope.
+# The Cholesky factor of a symmetric matrix. A compiled function computes it once for each matrix, as its derivative
+# would otherwise dominate the time. The factor is reused only within one log, which ends with a scope.
 root_of <- function(x) {
   if (!is_tensor(x)) {
     return(chol(as.matrix(x)))
@@ -22,7 +22,7 @@ root_of <- function(x) {
   known$root
 }
 
-# The density by the precision matrix `Q`, dense or of package Matrix.
+# The density with precision matrix `Q`, dense or of the package Matrix.
 dgmrf_rtmb <- function(x, mu = 0, Q, log = FALSE, scale = 1) {
   standard <- several(
     call_core("interop.r.matrices.standard", operand(x), operand(mu), operand(scale), nrow(Q))
@@ -56,20 +56,21 @@ unstructured <- function(k) {
   list(parms = function() numeric(size), corr = corr)
 }
 
-# A matrix of elements of `x`, of 0 where `places` is 0.
+# A matrix of elements of `x`, with 0 where `places` is 0.
 placed <- function(x, places) {
   all <- c(flat(x), 0)
   at <- as.vector(places)
   fill(all[ifelse(at == 0, length(x) + 1, at)], dim(places))
 }
 
-# The covariance of the first values of a stationary series with variance 1, and the standard deviation of a step.
+# The covariance of the first values of a stationary series with variance 1, and the standard deviation of the
+# innovations.
 autoregression <- function(phi, n) {
   k <- length(phi)
-  # Yule and Walker's equations, gamma_i = sum_j phi_j gamma_|i - j| with gamma_0 = 1
+  # Yule-Walker equations, gamma_i = sum_j phi_j gamma_|i - j| with gamma_0 = 1
   step <- outer(seq_len(k), seq_len(k), function(i, j) abs(i - j))
   terms <- base::matrix(0, k, k)
-  places <- lapply(seq_len(k), function(h) { # of gamma_h in equation i: the sum of phi_j with |i - j| = h
+  places <- lapply(seq_len(k), function(h) { # coefficient of gamma_h in equation i: sum of phi_j, |i - j| = h
     (step == h) + 0
   })
   system <- base::diag(k)
@@ -105,7 +106,8 @@ dautoreg <- function(x, mu = 0, phi, log = FALSE, scale = 1) {
 
 log_of <- function(x) log(x)
 
-# Each density is of a normal vector with mean 0: its precision is found by its values, which are a quadratic function.
+# Each density is that of a normal vector with mean 0. Its log is quadratic, so values of the density determine its
+# precision.
 dseparable <- function(...) {
   densities <- lapply(list(...), found_function)
   separable <- function(x, mu = 0, scale = 1, log = TRUE) {
@@ -130,7 +132,7 @@ rotation <- function(sizes) c(seq_along(sizes)[-1L], 1L)
 
 as_array_of <- function(x, sizes) if (is_any_tensor(x)) fill(x, sizes) else array(x, sizes)
 
-# A quadratic log density of vectors: its value at 0, and the precision, by polarisation.
+# The value of a quadratic log density at 0, and its precision, by polarisation.
 precision_of <- function(density, n) {
   f <- function(x) sum(density(x))
   at_zero <- f(numeric(n))

@@ -1,6 +1,6 @@
 # RTMB's numerical functions: interpolation on a grid, and products with a matrix exponential.
 
-# exp(A) v, as it is; the way there differs.
+# exp(A) v, by a full matrix exponential; RTMB uses another algorithm.
 expAv <- function(A, v, transpose = FALSE, ...) { # nolint: object_name_linter. RTMB's name.
   A <- as.matrix(A)
   if (transpose) A <- t(A)
@@ -8,7 +8,8 @@ expAv <- function(A, v, transpose = FALSE, ...) { # nolint: object_name_linter. 
   if (is.null(dim(v)) || length(dim(v)) < 2L) as.vector(found) else found
 }
 
-# Weights by the distance to each value, by a smooth kernel of radius `R` in the units of the grid.
+# A weighted mean of the grid's values near a point, with weights from a smooth kernel of radius `R` in units of the
+# grid.
 interpol2Dfun <- function(z, xlim = c(1, nrow(z)), ylim = c(1, ncol(z)), R = 2, ...) { # nolint: object_name_linter.
   force(R)
   places <- function(x, limits, n) (x - limits[1L]) / (limits[2L] - limits[1L]) * (n - 1)

@@ -24,14 +24,15 @@ noted <- function(x, code, kind) {
 
 obs_rtmb <- function(x) observed(x, last_name(substitute(x)))
 
-# The sum is kept in the frame of the objective, which returns it in the end.
+# The value that returnValue() gives in a function that failed.
 failed_function <- "<failed>"
 
+# `x %~% distr` subtracts a log density from `.nll` in the frame of the objective, which returns `.nll` at its end.
 tilde_rtmb <- function(x, distr) {
   frame <- parent.frame()
   if (!exists(".nll", envir = frame, inherits = FALSE)) {
     assign(".nll", 0, envir = frame)
-    # `return()` at the end of a function that failed would hide the error, and give a part of the sum.
+    # A `return()` in `on.exit()` after a failure would hide the error and return a partial sum.
     at_end <- bquote(if (!identical(returnValue(.(failed_function)), .(failed_function))) return(.nll))
     do.call(base::on.exit, list(at_end, TRUE), envir = frame)
   }
@@ -46,7 +47,7 @@ ad_overload <- function(x = c("[<-", "c", "diag<-", "if")) {
   if (x == "[<-") fill_part else get0(x, overloads(), inherits = FALSE) %||% get(x, baseenv())
 }
 
-# `AD(x)`: of a matrix of Matrix one whose slot `x` has all its values.
+# `AD(x)`: a matrix of Matrix becomes one whose slot `x` has all its values.
 ad_value <- function(x, force = FALSE) {
   if (isS4(x) && (methods::is(x, "sparseMatrix") || methods::is(x, "diagonalMatrix"))) {
     methods::as(methods::as(x, "generalMatrix"), "CsparseMatrix")

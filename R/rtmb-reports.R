@@ -1,12 +1,12 @@
 # RTMB's `sdreport()`: estimates, reported quantities and their standard errors.
 
-# The quantities reported at all parameters, with its derivatives by them.
+# The quantities that `ADREPORT()` reports, and their Jacobian with respect to all parameters.
 adreports_of <- function(model, full) {
   found <- at <- list()
   on.exit(state$reported <- NULL)
   if (length(reports_of(function() model$evaluate(model$form(full)), "adreport")) > 0L) {
     reported <- model$of_vector(function(p) {
-      # Not in a variable of this function's: a program is made of one that changes nothing.
+      # Not in a variable of this function: only a function that changes no variable outside is compiled.
       state$reported <- lapply(reports_of(function() model$evaluate(p), "adreport"), function(x) {
         if (is_sparse_tensor(x) || is_s4_matrix(x)) as.matrix(x) else x
       })
@@ -55,8 +55,9 @@ sd_report <- function(
   )
 }
 
-# Means of what is reported over the random effects, in place of its values at their mode: the gradient of the
-# approximate likelihood by numbers, which are 0, times the reports in the joint one (Thorson & Kristensen 2016).
+# The means of the reports over the random effects instead of their values at the mode: add `.epsilon` times the reports
+# to the joint likelihood; at `.epsilon` = 0 the gradient of the approximate likelihood gives the means (Thorson &
+# Kristensen 2016).
 unbiased <- function(obj, theta, reported) {
   func <- obj$env$func
   start <- c(obj$env$parameters, list(.epsilon = 0 * as.double(reported)))
@@ -65,7 +66,7 @@ unbiased <- function(obj, theta, reported) {
     at() + sum(p$.epsilon * one_vector(reports_of(at, "adreport")))
   }
   layout <- obj$env$model$layout
-  model <- likelihood_of(joint, start, unique(layout$tops[layout$random]), obj$env$map) # of the profiled, too, as TMB
+  model <- likelihood_of(joint, start, unique(layout$tops[layout$random]), obj$env$map) # as TMB, profiled ones too
   found <- model$gr(c(theta, start$.epsilon))
   stats::setNames(found[-seq_along(theta)], names(reported))
 }

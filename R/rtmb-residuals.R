@@ -14,7 +14,7 @@ one_step_predict <- function(
     cdf = "cdf"
   )
   theta <- obj$env$last.par.best[obj$env$lfixed()]
-  turns <- function(names) { # other observations are known
+  turns <- function(names) { # observations of other names are known
     at <- which(names == (observation.name %||% names[1L]))
     subset <<- subset %||% setdiff(seq_along(at), conditional)
     found <- rep(-1, length(names))
@@ -29,9 +29,9 @@ one_step_predict <- function(
   data.frame(residual = as.vector(residual)[subset])
 }
 
-# The gradients by the parameters, of the joint likelihood and of the marginal one, have the mean 0 at data and random
-# effects that are drawn from the model. The data are parameters of two compiled models. As TMB's, the result has a list
-# for each set of data.
+# At data and random effects that are simulated from the model, the gradients of the joint and of the marginal
+# likelihood have mean 0. The data are parameters of two compiled models. As in TMB, the result has a list for each
+# simulated data set.
 check_consistency <- function(
   obj, par = NULL, hessian = FALSE, estimate = FALSE, n = 100, observation.name = NULL # nolint: object_name_linter.
 ) {

@@ -1,10 +1,10 @@
-# RTMB's tapes, which here are functions that are differentiated as they run, with the data of the time when they were
+# RTMB's tapes. Here a tape is a function that is differentiated when it runs, with the data of the time when it was
 # made.
 
 make_tape <- function(f, x) {
   f <- match.fun(f)
   start <- x
-  then <- captured(f) # what RTMB writes on its tape
+  then <- captured(f) # RTMB records these values on its tape
   of_vector <- function(v) {
     hold(then, environment())
     v <- as_one_vector(v)
@@ -64,7 +64,8 @@ tape_methods <- function(tape) {
   )
 }
 
-# RTMB's form of a graph: TRUE in the row of an operation, or a leaf, and the column of one that uses its result.
+# RTMB's form of a graph: TRUE in the row of an operation or leaf, and in the column of an operation that uses its
+# result.
 adjacency <- function(graph) {
   count <- nrow(graph$boxes)
   Matrix::sparseMatrix(
@@ -91,7 +92,7 @@ print.gradops_tape <- function(x, ...) {
   invisible(x)
 }
 
-# A tape of the other variables, with the inner ones where `f` is least, or integrated out there.
+# A tape of the outer variables, with the inner ones at the minimum of `f`, or integrated out around it.
 inner_tape <- function(f, at, random, question, ...) {
   places <- base::order(c(seq_along(at)[-random], random))
   of_parts <- function(outer, u) sum(f(c(outer, u)[places]))
@@ -109,7 +110,7 @@ inner_tape <- function(f, at, random, question, ...) {
   }, length(at) - length(random), at[-random])
 }
 
-# Data by an index that is a variable, whose derivative is 0.
+# Data at an index that is a variable; the derivative is 0.
 data_eval <- function(f, x) {
   if (missing(x)) {
     return(f())
@@ -121,13 +122,13 @@ data_eval <- function(f, x) {
   if (is.null(known)) r_function(function(x) f(as.vector(x)))(op_stop_gradient(x)) else f(as.vector(known))
 }
 
-# `f` gets plain numbers, as RTMB's does, so that it may call what takes no tensors. `y` of `df()` has derivatives.
+# `f` gets plain numbers, as in RTMB, so it may call code that takes no tensors. `y` in `df()` has derivatives.
 ad_joint <- function(f, df, name = NULL, complex = FALSE) {
   if (flag(complex)) unsupported("complex", "must be `FALSE` here.", "Give real and imaginary parts as one vector.")
   f <- match.fun(f)
   df <- match.fun(df)
   last <- list()
-  value <- r_function(function(x) { # once for a value and its gradient, which has the value, too
+  value <- r_function(function(x) { # evaluated once for value and gradient
     if (!identical(last$x, x)) last <<- list(x = x, y = f(x))
     last$y
   })
@@ -137,7 +138,7 @@ ad_joint <- function(f, df, name = NULL, complex = FALSE) {
   function(x) if (is_any_tensor(x)) differentiated(x) else f(x)
 }
 
-# Settings of RTMB's tapes, which scripts read, change and restore: here they change nothing.
+# Settings of RTMB's tapes, which scripts read, change and restore; they have no effect here.
 tape_config <- function(..., comparison = "NA", atomic = "NA", vectorize = "NA") {
   known <- state$tape_settings %||% tape_settings
   given <- list(...)

@@ -1,20 +1,19 @@
-# RTMB's functions by its names, for scripts as they are. This file has the table of names; the rtmb-*.R files have
-# the functions. They call likelihood_of() (likelihood.R) and the observations and reports of
-# likelihood-observations.R.
+# RTMB's functions by its names, for unchanged scripts. This file has the table of names; the rtmb-*.R files have the
+# functions. They use likelihood_of() (likelihood.R) and the observations and reports of likelihood-observations.R.
 
-#' RTMB's functions, for its scripts as they are
+#' RTMB's functions, for unchanged RTMB scripts
 #'
-#' After `attach_rtmb()` the functions of the package RTMB have gradops' meaning under their names, on the search path
-#' in front of gradops: a script runs with `library(gradops); attach_rtmb()` in place of `library(RTMB)`, which need not
-#' be installed. `detach("gradops:rtmb")` undoes it.
+#' `attach_rtmb()` puts functions with the names of the package RTMB on the search path in front of gradops, so a script
+#' runs with `library(gradops); attach_rtmb()` instead of `library(RTMB)`. RTMB need not be installed.
+#' `detach("gradops:rtmb")` removes them.
 #'
 #' - `MakeADFun(func, parameters, random, map, profile, integrate, ADreport)`: a list of `par`, `fn`, `gr`, `he`,
-#'   `report`, `simulate` and `env`; as [objective()] with `start`. With `ADreport = TRUE`, `fn` gives what `ADREPORT()`
-#'   reports at all parameters, `gr` its Jacobian. `parameters` is a named list, or a vector for a function of
-#'   one argument. `env` has what `TMB::tmbprofile()`, tmbstan and adnuts read and set: `f(par, order)`, the likelihood
-#'   of random effects, too; `last.par`, `last.par.best`, `value.best`, `random`, `lfixed()`, `parList()`, `spHess()`
-#'   and so on. `random.start` and `inner.control` may be set, and change nothing: the search for the mode starts at the
-#'   last.
+#'   `report`, `simulate` and `env`; like [objective()] with `start`. With `ADreport = TRUE`, `fn` returns the
+#'   quantities that `ADREPORT()` reports at all parameters, and `gr` their Jacobian. `parameters` is a named list, or a
+#'   vector for a function of one argument. `env` has the variables that `TMB::tmbprofile()`, tmbstan and adnuts read
+#'   and set: `f(par, order)`, the joint likelihood of parameters and random effects; `last.par`, `last.par.best`,
+#'   `value.best`, `random`, `lfixed()`, `parList()`, `spHess()` and so on. `random.start` and `inner.control` may be
+#'   set but have no effect: the search for the mode starts at the previous mode.
 #' - `sdreport(obj)`, with `summary()`, `print()` and `as.list(x, "Est")`: estimates, reports and their standard errors.
 #' - In the objective: `getAll()`, `REPORT()`, `ADREPORT()`, `OBS()`, `y %~% dnorm(mu, sd)`, `AD()`, `ADoverload()`.
 #' - `oneStepPredict()` and `checkConsistency()`: residuals, and a check of the gradient on simulated data.
@@ -23,25 +22,28 @@
 #'   `dnbinom_robust()`, `dtweedie()`, `dcompois()`, `dcompois2()`, `dlgamma()`, `dSHASHo()`, `dsn()`, `logspace_add()`,
 #'   `logspace_sub()`, `interpol1Dfun()`, `interpol2Dfun()`, `expAv()`.
 #'
-#' Everything else that RTMB overloads, the densities of stats, `[<-`, matrices, takes tensors anyhow. Where RTMB is not
-#' installed, `RTMB::name` is the function of this name.
+#' The other functions that RTMB overloads (densities of stats, `[<-`, matrices) take tensors without `attach_rtmb()`.
+#' If RTMB is not installed, `RTMB::name` is the function of this name.
 #'
 #' @section Differences:
-#' Hessians with random effects are by differences of the exact gradient. `integrate =` takes `GK()`, `SR(x)`
-#' and `LA()` for random effects that are independent of each other given the parameters: quadrature at nodes about the
-#' mode, or between the ends of `x`; others are an error.
-#' `sdreport(bias.correct = TRUE)` has no standard errors of what it corrects. `oneStepPredict()` knows counts, positive
-#' numbers and Tweedie's probability of 0 by their densities: `discrete`, `range` and `discreteSupport` may be left out,
-#' and `"oneStepGeneric"` integrates without TMB's splines, whose settings it ignores. Models and tapes have the
-#' data of the time when they were made; the function runs at the first evaluation, where its errors are seen.
-#' Elements that a map makes one parameter come in `obj$par` in the order in which the map has them, and with a warning
-#' where that of the factor's levels, which is TMB's, is another. The function of `ADjoint()` gets plain numbers, as
-#' RTMB's, and `complex = TRUE` is an error.
-#' Tapes are functions that are differentiated as they run:
-#' `simplify()`, `reorder()` and `atomic()` give them as they are, `print()` and `graph()` have nothing to show.
-#' @returns The name of what is attached, invisibly.
+#' - Hessians with random effects are computed by differences of the exact gradient.
+#' - `integrate =` takes `GK()`, `SR(x)` and `LA()` for random effects that are independent of each other given the
+#'   parameters: quadrature at nodes around the mode, or between the ends of `x`; other methods are an error.
+#' - `sdreport(bias.correct = TRUE)` has no standard errors of the corrected values.
+#' - `oneStepPredict()` recognises counts, positive numbers and Tweedie's probability of 0 by their densities:
+#'   `discrete`, `range` and `discreteSupport` may be omitted. `"oneStepGeneric"` integrates without TMB's splines and
+#'   ignores their settings.
+#' - Models and tapes keep the data of the time when they were made; the function first runs at the first evaluation,
+#'   and its errors are raised then.
+#' - Elements that a map combines to one parameter appear in `obj$par` in the order of the map. TMB has the order of the
+#'   factor's levels; a warning says if the two differ.
+#' - The function of `ADjoint()` gets plain numbers, as in RTMB, and `complex = TRUE` is an error.
+#' - Tapes are functions that are differentiated when they run: `simplify()`, `reorder()` and `atomic()` return them
+#'   unchanged, and `print()` shows no operations.
+#' @returns The name of the attached environment, invisibly.
 #' @section Errors:
-#' - `gradops_error_argument`: what `MakeADFun()`, `sdreport()` or `oneStepPredict()` do not know, which it names.
+#' - `gradops_error_argument`: an argument that `MakeADFun()`, `sdreport()` or `oneStepPredict()` do not have; the
+#'   message names it.
 #' - `gradops_error_inference`: see [maximize_likelihood()].
 #' @references Kristensen, Nielsen, Berg, Skaug and Bell (2016), TMB: Automatic differentiation and Laplace
 #'   approximation.
@@ -72,7 +74,8 @@ rtmb_place <- "gradops:rtmb"
 
 has_rtmb_names <- function() rtmb_place %in% search()
 
-# By RTMB's names. Their environments are below gradops' own, so that adapted code takes them for what they are.
+# RTMB's functions by name. Their environments are below gradops' own, so that adapted code takes them for functions of
+# scripts that are adapted already.
 rtmb_faces <- function() {
   below <- new.env(parent = topenv())
   prefixes <- if (!rlang::is_installed("RTMB")) list(`::` = prefix_rtmb("::"), `:::` = prefix_rtmb(":::"))
@@ -94,7 +97,7 @@ rtmb_functions <- function() {
   )
 }
 
-# `RTMB::name`, and `pkg::name` of other packages as ever.
+# `RTMB::name` gives gradops' function; `pkg::name` works as usual for other packages.
 prefix_rtmb <- function(operator) {
   original <- get(operator, baseenv())
   function(pkg, name) {
@@ -109,9 +112,9 @@ is_of_rtmb <- function(f) {
   !is.primitive(f) && !inherits(f, "genericFunction") && environmentName(topenv(environment(f))) == "RTMB"
 }
 
-# The replacement for RTMB's function `f` in adapted code (code-adapted.R), or NULL. RTMB's own R code is adapted like the
-# user's; its compiled code and its tapes have replacements, so `objective(f)` takes the `f` of
-# `MakeADFun(f, parameters)`.
+# The replacement for RTMB's function `f` in adapted code (code-adapted.R), or NULL. RTMB's own R code is adapted like
+# the user's; its compiled code and its tapes have replacements. So `objective(f)` takes the `f` of `MakeADFun(f,
+# parameters)`.
 rtmb_function <- function(f, name) {
   here <- rtmb_faces()
   is <- function(name) identical(get0(name, asNamespace("RTMB")), f)

@@ -1,15 +1,15 @@
 #' Keep tensors in files
 #'
 #' A tensor lives in Python's memory, so `saveRDS()`, `save()` and a new R session keep only an empty handle of it.
-#' `serialize_tensor()` makes an R object of tensors and variables, which R keeps as any other; `unserialize_tensor()`
-#' makes tensors of it again, with the backend, dtype, shape, `requires_grad` and role that they had.
+#' `serialize_tensor()` converts tensors and variables to an R object, which can be saved like any other;
+#' `unserialize_tensor()` converts it back to tensors, with the same backend, dtype, shape, `requires_grad` and role.
 #'
-#' Values come back exactly, in every dtype. Not kept are gradients, hooks, the graph (the result of an operation comes
-#' back as a variable of its own) and the device: tensors come back on their library's default one. An empty handle is
-#' an error of class `gradops_error_stale` wherever it is used.
-#' @param x For `serialize_tensor()` a tensor, a variable, or a list of these and of any R values, nested as you like,
-#'   such as the parameters of a model. For `unserialize_tensor()` what it returned.
-#' @param backend The backend to bring all tensors to, or `NULL` for each its own.
+#' Values are restored exactly, in every dtype. Gradients, hooks, the graph (the result of an operation becomes a
+#' variable of its own) and the device are not kept: tensors are restored on their library's default device. Using an
+#' empty handle raises an error of class `gradops_error_stale`.
+#' @param x For `serialize_tensor()`, a tensor, a variable, or a list of these and of any R values, nested to any depth,
+#'   such as the parameters of a model. For `unserialize_tensor()`, an object that `serialize_tensor()` returned.
+#' @param backend The backend to which all tensors are converted; `NULL` keeps each tensor's own.
 #' @returns `serialize_tensor()`: an R object of class `gradops_serialized`, or a list of the same form as `x` with one
 #'   in place of each tensor. `unserialize_tensor()`: the tensors, in the same form.
 #' @section Errors:
@@ -56,7 +56,7 @@ unserialize_tensor <- function(x, backend = NULL) {
 }
 
 #' @rdname serialize_tensor
-#' @param ... Nothing.
+#' @param ... Unused.
 #' @export
 print.gradops_serialized <- function(x, ...) {
   what <- if (x$backend == "text") {
@@ -72,7 +72,7 @@ print.gradops_serialized <- function(x, ...) {
   invisible(x)
 }
 
-# The handle of a tensor that is gone, as after readRDS().
+# Raise an error for the handle of a tensor that no longer exists, for example after readRDS().
 check_alive <- function(x, call) {
   if (reticulate::py_is_null_xptr(x)) stale(call)
 }

@@ -1,7 +1,7 @@
-# Objectives that are a sum over shards of data: in this process, by R workers, or by what Python's engines hold.
+# Objectives that are a sum over shards of data: in this process, on R workers, or on workers of Dask or Ray.
 #
-# An evaluator here is `function(which, arguments)`, where `which` is "both" (value and derivative) or "second" (the
-# Hessian): what objective()'s two evaluators are, summed over the shards.
+# An evaluator here is a `function(which, arguments)`, where `which` is "both" (value and derivative) or "second" (the
+# Hessian): the two evaluators of objective(), summed over the shards.
 
 sharded_evaluators <- function(f, data, jit, cluster, call = users_call()) {
   if (!is.null(cluster)) {
@@ -31,7 +31,7 @@ in_order <- function(data) if (is_python(data)) data else unname(data)
 
 is_python <- function(x) inherits(x, "python.builtin.object")
 
-# A list of shards, named by what errors call them.
+# A list of shards with the names that errors use.
 named_shards <- function(data, call) {
   if (!is.list(data) || is.object(data) || length(data) == 0) {
     abort(
@@ -65,7 +65,7 @@ held_by_engine <- function(data, call) {
 in_process <- function(f, shards, jit) {
   held <- lapply(shards, function(shard) {
     at <- function(x, ...) f(x, shard, ...)
-    environment(at) <- rlang::new_environment(list(f = f, shard = shard), parent = globalenv()) # as a user's function
+    environment(at) <- rlang::new_environment(list(f = f, shard = shard), parent = globalenv()) # like a user's function
     list(
       both = evaluator("interop.r.objective", at, jit, pair_caller),
       second = evaluator("interop.r.curvature", at, jit)
@@ -111,7 +111,7 @@ shard_failed <- function(shard, condition, call = users_call()) {
 
 # R workers ------------------------------------------------------------------------------------------------------------
 
-# Each worker of a cluster of parallel's keeps some of the shards, and sends back their sum.
+# Each worker of a cluster from the package parallel keeps some of the shards, and sends back their sum.
 on_cluster <- function(f, shards, jit, cluster, call) {
   pieces <- parallel::splitIndices(length(shards), min(length(cluster), length(shards)))
   cluster <- cluster[seq_along(pieces)]
@@ -147,7 +147,7 @@ check_cluster <- function(cluster, call) {
   cluster
 }
 
-# Run by a worker: its shards are kept until it stops.
+# Runs on a worker, which keeps its shards until it stops.
 hold_on_worker <- function(shards, key, f, jit) {
   state[[key]] <- in_process(f, shards, jit)
   NULL
@@ -161,7 +161,7 @@ sum_on_worker <- function(piece, key, which, arguments, backend, floatx) {
   })
 }
 
-# A worker that does not answer any more; others may still be at work on what they were asked before.
+# Raise the error for a worker that no longer answers. Other workers may still be busy with earlier requests.
 worker_lost <- function(cluster, names, condition, call) {
   gone <- vapply(seq_along(cluster), function(i) {
     attempt(is.null(parallel::clusterCall(cluster[i], Sys.getpid)), function(error) TRUE)
@@ -178,7 +178,7 @@ worker_lost <- function(cluster, names, condition, call) {
 
 # Python's engines -----------------------------------------------------------------------------------------------------
 
-# A Python function on shards that Python holds, wherever.
+# Evaluate a Python function on shards that a Python engine holds.
 by_python <- function(f, data, call) {
   derivatives <- list()
   for (which in c("both", "second")) {

@@ -1,6 +1,6 @@
-# Sparse matrices with values that are a tensor, of places that are constant: what `exp(a) * Q0 + L` of matrices of the
-# package Matrix is. A list of `row`, `column`, in the order of columns, `value` and `dim`, as triplets() gives of a
-# constant one.
+# Sparse matrices with constant positions, whose values are a tensor: the result of `exp(a) * Q0 + L` with matrices of
+# the package Matrix. It is a list of `row`, `column` (sorted by column), `value` and `dim`, as triplets() returns for a
+# constant matrix.
 
 sparse_tensor <- function(value, row, column, dim) {
   structure(list(row = row, column = column, value = value, dim = as.integer(dim)), class = "gradops_sparse")
@@ -13,7 +13,7 @@ is_sparse <- function(x) is_sparse_tensor(x) || is_s4_matrix(x)
 as_sparse_tensor <- function(m) {
   if (is_sparse_tensor(m)) {
     m
-  } else if (is_any_tensor(m)) { # of which any element may not be 0
+  } else if (is_any_tensor(m)) { # any element may be nonzero
     dim <- if (is_vector(m)) c(length(m), 1L) else dim(m)
     sparse_tensor(flat(m), rep(seq_len(dim[1L]), dim[2L]), rep(seq_len(dim[2L]), each = dim[1L]), dim)
   } else {
@@ -23,7 +23,7 @@ as_sparse_tensor <- function(m) {
   }
 }
 
-# Values at places of which several may be one, where they add up.
+# Values at positions; values at the same position are added up.
 placed_in <- function(value, row, column, dim) {
   key <- row + (column - 1) * dim[1L]
   keys <- sort(unique(key))
@@ -38,7 +38,7 @@ placed_in <- function(value, row, column, dim) {
   sparse_tensor(value, (keys - 1) %% dim[1L] + 1, (keys - 1) %/% dim[1L] + 1, dim)
 }
 
-# The result of a function of Matrix on the places, as a matrix of their numbers, or a vector of them.
+# Apply a function of Matrix to a matrix of the values' numbers; rearrange the values by the numbers in the result.
 by_numbers <- function(x, f) {
   numbers <- Matrix::sparseMatrix(x$row, x$column, x = as.double(seq_along(x$row)), dims = x$dim)
   found <- f(numbers)
@@ -61,7 +61,7 @@ dense_of_sparse <- function(x) {
   if (is_any_tensor(x$value)) placed(x$value, places) else base::matrix(c(0, x$value)[places + 1], x$dim[1L])
 }
 
-# `m@name` of one, as of a matrix of Matrix by column.
+# `m@name` of a sparse tensor, as for a column-sorted matrix of Matrix.
 slot_of_sparse <- function(object, name) {
   switch(name,
     x = object$value,
@@ -76,7 +76,7 @@ slot_of_sparse <- function(object, name) {
   )
 }
 
-# `m@x <- value` with a tensor for the values of a matrix of Matrix.
+# `m@x <- value` with a tensor as the values of a matrix of Matrix.
 assign_slot <- function(object, name, value) {
   name <- as.character(substitute(name))
   is_ours <- is_sparse_tensor(object) || is_s4_matrix(object) && is_any_tensor(value)
@@ -94,7 +94,7 @@ assign_slot <- function(object, name, value) {
   if (is_sparse_tensor(object)) {
     return(sparse_tensor(value, object$row, object$column, object$dim))
   }
-  methods::slot(object, "x") <- as.double(seq_len(count)) # of symmetric ones each stands for two
+  methods::slot(object, "x") <- as.double(seq_len(count)) # in a symmetric matrix each stands for two
   places <- triplets(object)
   placed_in(value[places$value], places$row, places$column, places$dim)
 }
@@ -110,7 +110,7 @@ ops_sparse <- function(operator, e1, e2) {
   first <- is_sparse(e1)
   sparse <- as_sparse_tensor(if (first) e1 else e2)
   other <- if (first) e2 else e1
-  # 0 stays 0: not 0 / 0, nor 0^0.
+  # TRUE if 0 stays 0: not for 0 / 0, nor 0^0.
   known <- !is_any_tensor(other)
   keeps <- operator == "*" || first && switch(operator,
     `/` = !known || all(other != 0),
@@ -153,7 +153,7 @@ ops_of_two <- function(operator, f, e1, e2) {
 
 shown_dim <- function(x) paste(x$dim, collapse = " x ")
 
-# The product of two.
+# The product of two sparse tensors.
 product_of_sparse <- function(x, y) {
   x <- as_sparse_tensor(x)
   y <- as_sparse_tensor(y)
@@ -194,7 +194,7 @@ solve_by_sparse <- function(a, b, ...) {
   )
 }
 
-# Of a symmetric positive definite matrix.
+# The determinant of a symmetric positive definite matrix.
 determinant_sparse <- function(x, logarithm = TRUE, ...) {
   modulus <- call_core(
     "interop.r.stats.sparse_log_determinant", operand(x$value), array_of(x$row), array_of(x$column), x$dim[1L]
@@ -274,7 +274,7 @@ register_sparse_tensors <- function() {
   for (name in names(methods$namesakes)) register_on_namesake(name, "gradops_sparse", methods$namesakes[[name]])
 }
 
-# Functions of Matrix that make matrices, where a value is a tensor: of the numbers of the values.
+# Functions of Matrix that make matrices, for tensors of values: they rearrange the numbers of the values.
 
 diagonal_overload <- function(n, x = NULL, ...) {
   if (!is_any_tensor(x)) {

@@ -4,14 +4,14 @@
 #' function of base R or stats is called.
 #'
 #' `dist()` of a tensor is the vector of the lower triangle, by column; `as.matrix()` of it is the symmetric matrix.
-#' @param x A tensor, or what R takes; points are rows.
+#' @param x A tensor, or an object that R's function takes; points are rows.
 #' @param type,method,diag,upper,p As in R.
 #' @param center,cov The centre, and the covariance matrix (its inverse, if `inverted`).
 #' @param inverted If `TRUE`, `cov` is the inverse.
-#' @param ... For R's values.
+#' @param ... Only for R's values.
 #' @returns A tensor.
 #' @section Gradient:
-#' As of [op_norm()]: 0 where points coincide; of `"maximum"` shared at ties.
+#' As for [op_norm()]: 0 where points coincide; for `"maximum"` shared at ties.
 #' @section Errors:
 #' - `gradops_error_argument`: an unknown `type` or `method`.
 #' @seealso [op_norm()], [op_cdist()].

@@ -1,38 +1,41 @@
 #' Densities, distribution functions and quantiles of tensors
 #'
-#' Densities, probabilities and quantiles of stats, with its names of arguments, on tensors and variables: any of the
-#' arguments but the logical ones may be a tensor, and the result can be differentiated by each. They are computed on
-#' the logarithmic scale, so `log = TRUE` neither overflows nor loses digits. For ordinary R vectors the function of
-#' stats is called.
-#' @param x,q,p Where: a tensor or numbers. Values out of the support have density 0, missing ones a missing one.
+#' Densities, probabilities and quantiles of stats, with the same arguments, for tensors and variables: all arguments
+#' except the logical ones may be tensors, and the result has derivatives with respect to each. They are computed on the
+#' log scale, so `log = TRUE` neither overflows nor loses digits. For ordinary R vectors the function of stats is
+#' called.
+#' @param x,q,p Where to evaluate: a tensor or numbers. Values outside the support have density 0, missing ones a
+#'   missing one.
 #' @param mean,sd,meanlog,sdlog,location,shape,scale,rate,shape1,shape2,size,prob,mu,lambda,df,df1,df2,min,max,m,n,k The
-#'   parameters, as in stats; tensors or numbers, recycled as by R's operators. Parameters out of their range give NaN.
+#'   parameters, as in stats; tensors or numbers, recycled as by R's operators. Invalid parameters give NaN.
 #' @param ncp The noncentrality, as in stats: a tensor or numbers.
-#' @param log,log.p If `TRUE`, densities and probabilities are logarithms: those returned, and of quantiles those given.
-#' @param lower.tail If `TRUE`, probabilities are those of values up to `q`, otherwise of values above it.
+#' @param log,log.p If `TRUE`, densities and probabilities are logarithms: returned ones, and for quantiles the given
+#'   ones.
+#' @param lower.tail If `TRUE`, probabilities of values up to `q`; otherwise of values above it.
 #' @returns A tensor of the recycled shape.
 #' @section Gradient:
-#' By `x` and every parameter, to all orders; of log densities finite within the support. By `x` of a discrete
-#' distribution that of its formula with gamma functions. It keeps its digits where `size` of `dnbinom(mu = )` or `df`
-#' of `dt()` grow without bound, as in a fit of data with little dispersion. At the point masses `sd = 0` and
-#' `dgamma(shape = 0)` values are NaN.
+#' With respect to `x` and every parameter, to all orders; for log densities finite within the support. A discrete
+#' distribution has the derivative of its formula with gamma functions by `x`. Derivatives stay accurate when `size` in
+#' `dnbinom(mu = )` or `df` in `dt()` grow without bound, as in a fit of data with little dispersion. At the point
+#' masses `sd = 0` and `dgamma(shape = 0)` values are NaN.
 #'
-#' `pgamma()`, `pbeta()`, `pt()` and the functions made of them (`pchisq()`, `pf()`, `ppois()`, `pbinom()`, `pnbinom()`)
-#' are SciPy's, with R's values to twelve digits, far in the tails too. Derivatives by `q` are densities; those by
-#' shapes and degrees of freedom are of an integral over the smaller tail, by the double exponential rule with 76 nodes.
+#' `pgamma()`, `pbeta()`, `pt()` and the functions based on them (`pchisq()`, `pf()`, `ppois()`, `pbinom()`,
+#' `pnbinom()`) are SciPy's, and agree with R to twelve digits, also far in the tails. Derivatives by `q` are densities;
+#' derivatives by shapes and degrees of freedom are integrals over the smaller tail, by the double exponential rule with
+#' 76 nodes.
 #'
-#' `qgamma()`, `qbeta()` and the functions made of them (`qchisq()`, `qt()`, `qf()`) have the derivatives of the
-#' implicit function by all arguments, to all orders. They are NaN for shapes, and `df` of `qchisq()`, that are 0 or
-#' infinite, and where `df1` and `df2` of `qf()` are both infinite.
+#' `qgamma()`, `qbeta()` and the functions based on them (`qchisq()`, `qt()`, `qf()`) have the derivatives of the
+#' implicit function with respect to all arguments, to all orders. They are NaN if shapes, or `df` in `qchisq()`, are 0
+#' or infinite, and if `df1` and `df2` in `qf()` are both infinite.
 #'
-#' Noncentral distributions are sums of positive terms, in the tails to twelve digits, where R's have fewer; their
-#' derivatives are to second order.
+#' Noncentral distributions are sums of positive terms, accurate to twelve digits in the tails, where R's are less
+#' accurate; they have derivatives to second order.
 #'
-#' Quantiles of counts are whole numbers: their derivatives are 0, as are those of `phyper()` by its counts.
+#' Quantiles of counts are integers: their derivatives are 0, and so are derivatives of `phyper()` by its counts.
 #' @references Takahasi and Mori (1974), Double exponential formulas for numerical integration. Loader (2000), Fast and
 #'   accurate computation of binomial probabilities.
 #' @section Errors:
-#' - `gradops_error_argument`: a `prob` beside a `mu`, a `size` that is not the sum of counts.
+#' - `gradops_error_argument`: both `prob` and `mu`; a `size` that is not the sum of the counts.
 #' - `gradops_error_shape`: shapes that do not fit.
 #' @seealso [objective()], [hessian()], [tensor_special].
 #' @examplesIf gradops_available()
@@ -46,11 +49,11 @@
 #' @name tensor_distributions
 NULL
 
-# A function of a distribution, or a special one: one call into the core, or in a loop that is compiled an operation of
-# its log.
+# Evaluate a function of a distribution, or a special function: by one call into the core, or, in a compiled loop, as
+# one operation of its log.
 #
-# `kind` and `family`: of R's name, "density" and "norm" for `dnorm`. `settings`: whether it is of lower tails, and of
-# logarithms.
+# `kind` and `family` are taken from R's name: "density" and "norm" for `dnorm`. `settings`: lower tails or upper,
+# logarithms or not.
 distribution <- function(kind, family, settings, ..., call = parent.frame()) {
   arguments <- list(...)
   value <- if (!is.null(state$scalars)) composed_in_log(kind, family, settings, arguments)
@@ -59,7 +62,7 @@ distribution <- function(kind, family, settings, ..., call = parent.frame()) {
       path <- paste0("interop.r.distributions.", name)
       do.call(call_core, base::c(path, list(...), .call = call), quote = TRUE)
     }
-    # To ask a tensor for its sizes is a call of its own, where they are not known yet: Python looks at them itself.
+    # Python checks the sizes itself if R does not know them, as asking a tensor for its size is a call of its own.
     if (any(vapply(arguments, is_of_unknown_size, NA))) {
       given <- lapply(arguments, operand, name = "x")
       value <- do.call(in_core, base::c("of_one_form", kind, list(settings), family, given), quote = TRUE)
@@ -72,7 +75,7 @@ distribution <- function(kind, family, settings, ..., call = parent.frame()) {
   named_as_first(value, arguments)
 }
 
-# Of the first letters, generics of families in the core.
+# The generics of families in the core whose names start with these letters.
 family_generics <- function(kinds, families = base::c(distribution_families(), "nbinom")) {
   names <- base::outer(kinds, families, base::paste0)
   mget(names, topenv(), inherits = FALSE)
@@ -80,7 +83,7 @@ family_generics <- function(kinds, families = base::c(distribution_families(), "
 
 distribution_generics <- function() family_generics(names(kinds))
 
-# Their methods for tensors.
+# Methods of these generics for tensors.
 distribution_methods <- function() {
   generics <- distribution_generics()
   Map(distribution_method, generics, names(generics))
@@ -98,7 +101,7 @@ distribution_method <- function(generic, name) {
   })
 }
 
-# The generic with `call_of(family, parameters)` for its body, of the family that `ncp` or `mu` says.
+# The generic with the body `call_of(family, parameters)`; `ncp` or `mu` determine the family.
 of_family <- function(generic, name, call_of) {
   family <- base::substring(name, 2L)
   given <- lapply(family_parameters(generic), as.name)
@@ -131,7 +134,7 @@ is_of_unknown_size <- function(x) {
   is_any_tensor(x) && !is_lazy(x) && is.null(.subset2(x, "gradops_extent")) && is.null(.subset2(x, "gradops_dim"))
 }
 
-# `f` of arguments that go element by element, recycled to one size, in the form of the largest.
+# Apply `f` elementwise to arguments that are recycled to one size; the result has the form of the largest.
 elementwise <- function(f, arguments) {
   forms <- lapply(arguments, function(x) if (is_any_tensor(x)) known_dim(x) else shape_of(x))
   sizes <- vapply(forms, prod, 0)

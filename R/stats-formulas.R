@@ -1,8 +1,8 @@
 #' Model functions of tensors
 #'
-#' `deriv()` and `deriv3()` of stats make functions that take tensors too: the value then has the attributes `gradient`
-#' (and `hessian`) as tensors, and derivatives of its own. So do the self-starting models of [stats::nls()], `SSlogis()`
-#' and the others, without the attribute. For ordinary R vectors the stats function is called.
+#' `deriv()` and `deriv3()` of stats, for functions that also take tensors: the value then has the attributes `gradient`
+#' (and `hessian`) as tensors, and can itself be differentiated. The self-starting models of [stats::nls()], `SSlogis()`
+#' and the others, take tensors as well, without the attribute. For ordinary R vectors the stats function is called.
 #' @param expr,input,Asym,xmid,scal,R0,lrc,c0,A1,A2,lrc1,lrc2,Dose,lKe,lKa,lCl,A,B,b2,b3,Vm,K,x,Drop,pwr As in stats:
 #'   parameters and inputs may be tensors.
 #' @param ... As in stats.
@@ -30,7 +30,7 @@ deriv3 <- function(expr, ...) {
   of_tensors(called_from(parent.frame(), "deriv3", "stats")(expr, ...))
 }
 
-# The result of `deriv()`, a function or an expression: it fills R arrays, which hold no tensors.
+# Change the result of `deriv()`, a function or an expression that fills R arrays, which cannot hold tensors.
 of_tensors <- function(made) {
   if (is.function(made)) {
     body(made) <- with_columns(body(made))
@@ -40,8 +40,7 @@ of_tensors <- function(made) {
   made
 }
 
-# `.grad <- array(0, ...)` with columns that are tensors where some are, and `attr(.value, "gradient") <- .grad` of
-# them.
+# Replace `.grad <- array(0, ...)` by columns that may be tensors, and bind them in `attr(.value, "gradient") <- .grad`.
 with_columns <- function(code) {
   for (i in seq_along(code)) {
     step <- code[[i]]
@@ -55,7 +54,7 @@ with_columns <- function(code) {
   code
 }
 
-# R's array, or columns to be filled where a tensor is among the variables of the frame.
+# R's array, or a list of columns to fill if a variable of the frame is a tensor.
 columns_here <- function(data, dim, dimnames, frame) {
   tensors <- any(vapply(mget(ls(frame, all.names = TRUE), frame, ifnotfound = list(NULL)), is_tensor, NA))
   if (!tensors) {
@@ -85,8 +84,8 @@ filled_columns <- function(x) {
 
 # Self-starting models -------------------------------------------------------------------------------------------------
 
-# The model of stats, in its form without `gradient` where a tensor is among the arguments: it makes that of names
-# alone.
+# The model of stats. If an argument is a tensor, parentheses around the arguments turn off its `gradient`, which it
+# computes only if all arguments are names.
 model_of_tensors <- function(name) {
   model <- getExportedValue("stats", name)
   arguments <- lapply(names(formals(model)), as.name)

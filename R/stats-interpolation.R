@@ -1,17 +1,19 @@
 #' Interpolation with tensors
 #'
-#' `approx()`, `approxfun()`, `spline()` and `splinefun()` of stats with tensors and variables as heights `y`, as places
-#' (`xout`, and the argument of the functions), and as knots `x`. For ordinary R vectors the function of stats is
-#' called; functions that it returns take tensors too. Where `x` or `y` is a tensor, `x` must have no ties.
+#' `approx()`, `approxfun()`, `spline()` and `splinefun()` of stats with tensors and variables as values `y`, as
+#' evaluation points (`xout`, and the argument of the returned functions), and as knots `x`. For ordinary R vectors the
+#' function of stats is called; functions that it returns also take tensors. If `x` or `y` is a tensor, `x` must have no
+#' ties.
 #' @param x,y,xout Tensors, or what R takes.
-#' @param xmin,xmax Between which `n` points lie, without `xout`.
+#' @param xmin,xmax Without `xout`, the ends of the interval in which the `n` points lie.
 #' @param method,n,yleft,yright,rule,f,ties,na.rm As in stats.
-#' @returns `approx()` and `spline()` a list of `x` and `y`; the others a function. NaN where R has `NA`.
+#' @returns `approx()` and `spline()` return a list of `x` and `y`; the others a function. The value is NaN where R has
+#'   `NA`.
 #' @section Gradient:
-#' The derivative of the pieces by places, `x` and `y`; at a knot that of the piece to its right. Slopes that the
-#' methods `"monoH.FC"` and `"hyman"` limit have the derivative of the limit.
+#' The derivative of the piecewise polynomial with respect to evaluation points, `x` and `y`; at a knot that of the
+#' piece to its right. Slopes that the methods `"monoH.FC"` and `"hyman"` limit have the derivative of the limit.
 #' @section Errors:
-#' - `gradops_error_argument`: ties; for `"hyman"` a `y` that goes up and down.
+#' - `gradops_error_argument`: ties; for `"hyman"`, a `y` that is not monotone.
 #' @seealso [r_function()], [tensor_signals].
 #' @examplesIf gradops_available()
 #' approx(1:3, variable(c(1, 4, 9)), xout = 1.5)$y
@@ -54,7 +56,7 @@ approxfun_tensor <- function(x, y, method = "linear", yleft, yright, rule = 1, f
   function(v) linear_pieces(x, y, v, steps, f, yleft, yright)
 }
 
-# Knots, by size as far as they are known, and what is there.
+# Knots and values, sorted if the knots are known.
 knots_of <- function(x, y, call = parent.frame()) {
   data <- if (is.null(y)) list(x = seq_along(x), y = x) else list(x = x, y = y)
   knots <- as.vector(known_values(data$x))
@@ -66,11 +68,11 @@ linear_pieces <- function(x, y, v, steps, f, yleft, yright) {
   call_core("interop.r.stats.lines", operand(x), operand(y), operand(v), steps, f, operand(yleft), operand(yright))
 }
 
-# A closure of stats whose argument may be a tensor; what its environment holds stays where it is.
+# A closure of stats that also takes a tensor; its environment does not change.
 taking_tensors <- function(f, of_tensor) {
   argument <- as.name(names(formals(f))[1])
   others <- lapply(names(formals(f))[-1], as.name)
-  first <- bquote(if (.(is_tensor)(.(argument))) { # by the function: in adapted code `is.object()` asks of the vector
+  first <- bquote(if (.(is_tensor)(.(argument))) { # in adapted code `is.object()` is FALSE for a tensor
     return(.(as.call(c(list(of_tensor, environment(f), argument), others))))
   })
   body(f) <- call("{", first, body(f))
@@ -105,7 +107,7 @@ spline_tensor <- function(x, y = NULL, n = 3 * length(x), method = "fmm", xmin =
   list(x = xout, y = splinefun(x, y, method, ties)(xout))
 }
 
-# `n` of them, which move with the ends and are exact there.
+# `n` evaluation points, as differentiable functions of the ends, which are exact.
 places_between <- function(from, to, n) {
   share <- seq.int(0, 1, length.out = n)
   from * (1 - share) + to * share
@@ -136,7 +138,7 @@ splinefun_tensor <- function(x, y, method) {
   }
 }
 
-# Cubics by their slopes `m` at the knots, or derivatives of them, and what there is `beyond` these.
+# Evaluate cubics with slopes `m` at the knots, or their derivatives; `beyond` says how they continue outside.
 cubic_pieces <- function(x, y, m, v, deriv = 0L, beyond = "cubic") {
   if (!deriv %in% 0:3) {
     unsupported("deriv", "must be 0, 1, 2 or 3.")

@@ -1,32 +1,32 @@
-#' Random numbers by parameters that are tensors
+#' Random numbers with tensors as parameters
 #'
-#' `rnorm()` and its kin, of stats, with its names of arguments: where a parameter is a tensor or a variable the numbers
-#' are a function of it, which can be differentiated (reparametrisation). They are the numbers that stats' function draws
-#' for the values of the parameters, so after [set.seed()] a function has the same value when it is differentiated. For
+#' `rnorm()` and the other generators of stats, with the same arguments: if a parameter is a tensor or a variable, the
+#' numbers are a differentiable function of it (reparametrisation). They are the numbers that stats' function draws for
+#' the values of the parameters, so after [set.seed()] a function has the same value when it is differentiated. For
 #' ordinary R values the function of stats is called.
 #'
-#' Counts are whole numbers, which have no derivative by their parameters: of tensors `rbinom()`, `rpois()`, `rgeom()`,
-#' `rnbinom()` and `rhyper()` are an error, and so are `ptukey()`, `qtukey()`, `psignrank()` and `pwilcox()`, whose
-#' derivatives are not written.
+#' Counts are integers, which have no derivative with respect to their parameters: `rbinom()`, `rpois()`, `rgeom()`,
+#' `rnbinom()` and `rhyper()` of tensors are errors. So are `ptukey()`, `qtukey()`, `psignrank()` and `pwilcox()`, whose
+#' derivatives are not implemented.
 #' @param n,nn The number of random numbers; a vector of several stands for its length.
 #' @param mean,sd,meanlog,sdlog,location,shape,scale,rate,shape1,shape2,df,df1,df2,min,max The parameters, as in stats;
-#'   tensors or numbers, recycled to `n`. Parameters out of their range give NaN.
+#'   tensors or numbers, recycled to `n`. Invalid parameters give NaN.
 #' @param ncp The noncentrality.
-#' @param size,prob,mu,lambda,m,k,q,p,nmeans,nranges,lower.tail,log.p As in stats, for R's values alone.
+#' @param size,prob,mu,lambda,m,k,q,p,nmeans,nranges,lower.tail,log.p As in stats, only for R's values.
 #' @returns A tensor of `n` numbers.
 #' @section Gradient:
-#' By each parameter: of the explicit formula where there is one (`rnorm()`, `rlnorm()`, `rexp()`, `runif()`,
-#' `rweibull()`, `rlogis()`, `rcauchy()`), to all orders, else of the implicit function of the distribution function
-#' (Figurnov, Mohamed and Mnih 2018, Implicit reparameterization gradients), to the third
-#' order.
+#' With respect to each parameter: from the explicit formula if there is one (`rnorm()`, `rlnorm()`, `rexp()`,
+#' `runif()`, `rweibull()`, `rlogis()`, `rcauchy()`), to all orders; otherwise by the implicit function theorem from the
+#' distribution function (Figurnov, Mohamed and Mnih 2018, Implicit reparameterization gradients), to the third order.
 #' @section Errors:
-#' - `gradops_error_argument`: a tensor as `n`, an `n` that is not a whole number, an empty parameter.
-#' - `gradops_error_jit`: in a compiled function, where the numbers would be the same at each call: draw them outside.
-#' @seealso [random_normal()] and its kin, by shapes and seeds; [tensor_distributions].
+#' - `gradops_error_argument`: a tensor as `n`, an `n` that is not an integer, an empty parameter.
+#' - `gradops_error_jit`: used in a compiled function, where the numbers would be the same at each call: draw them
+#'   outside.
+#' @seealso [random_normal()] and similar functions, by shapes and seeds; [tensor_distributions].
 #' @examplesIf gradops_available()
 #' set.seed(1)
 #' x <- rgamma(3, shape = variable(2.5), rate = 1)
-#' # the slope of a mean by the shape
+#' # the slope of a mean with respect to the shape
 #' slope <- function(shape) {
 #'   set.seed(1)
 #'   mean(log(rgamma(1000, shape)))
@@ -36,7 +36,7 @@
 #' @name tensor_random
 NULL
 
-# Methods for tensors, of the families that are no counts.
+# Methods for tensors, for the families that are not counts.
 random_methods <- function() {
   generics <- family_generics("r", setdiff(distribution_families(), base::c("binom", "pois", "geom", "hyper")))
   Map(random_method, generics, names(generics))
@@ -49,7 +49,8 @@ random_method <- function(generic, name) {
   })
 }
 
-# R's own numbers, drawn by the function `name` of stats with the values of the parameters, as a function of these.
+# Draw R's own numbers with the function `name` of stats at the values of the parameters, as a function of the
+# parameters.
 random_numbers <- function(family, name, n, ..., call = parent.frame()) {
   count <- if (length(n) > 1L) length(n) else as.vector(n)
   if (!is.numeric(count) || length(count) != 1L || is.na(count) || count < 0) {
@@ -85,7 +86,7 @@ refused_methods <- function() {
   }, names(reasons), reasons)
 }
 
-# The error of the first tensor among the arguments of a frame.
+# Raise the error for the first tensor among the arguments of a frame.
 refuse_tensor <- function(frame, why, call = parent.frame()) {
   is_given <- function(name) !eval(base::call("missing", as.name(name)), frame) && is_any_tensor(frame[[name]])
   name <- Find(is_given, names(formals(sys.function(-1L))))

@@ -4,8 +4,8 @@
 #' a tensor or variable as the matrix, as the response, or as both. For ordinary R vectors and matrices the function of
 #' base R or stats is called.
 #'
-#' The matrix has at least as many rows as columns, and independent columns: others are an error, where
-#' values are known: not in functions compiled by other libraries than NumPy.
+#' The matrix must have at least as many rows as columns, and independent columns. Otherwise it is an error, if values
+#' are known: not in functions that libraries other than NumPy compile.
 #'
 #' `qr.coef(qr, y)`, `qr.fitted(qr, y, k = qr$rank)` and `qr.resid(qr, y)` take the result of `qr()` for a tensor or an
 #' R matrix, and a response; `k` is the number of columns of Q that are used. `qr.solve(a, b)` takes the matrix or the
@@ -13,15 +13,15 @@
 #' @param x The matrix.
 #' @param y The response, a vector, or a matrix with one in each column.
 #' @param w Weights, one for each row.
-#' @param offset Numbers that are taken off `y`, and are part of the fitted values; or `NULL`.
-#' @param tol,method,singular.ok For R's values alone.
-#' @param ... For R's values alone.
-#' @returns Tensors of the response's form: `qr.coef()` and `qr.solve()` with an element (row) for each column of the
-#'   matrix, with its names where R's matrix has some; `lm.fit()` and `lm.wfit()` a list of `coefficients`, `residuals`,
-#'   `fitted.values`, `rank`, `df.residual` and `qr`, and of the `weights`.
+#' @param offset Numbers that are subtracted from `y` and added to the fitted values; or `NULL`.
+#' @param tol,method,singular.ok Only for R's values.
+#' @param ... Only for R's values.
+#' @returns Tensors in the form of the response: `qr.coef()` and `qr.solve()` with an element (row) for each column of
+#'   the matrix, with its names if R's matrix has names; `lm.fit()` and `lm.wfit()` a list of `coefficients`,
+#'   `residuals`, `fitted.values`, `rank`, `df.residual` and `qr`, and of the `weights`.
 #' @section Gradient:
-#' To all orders by matrix and response, as of [op_qr()] and [op_solve_triangular()]; by the weights too. None where
-#' columns depend on each other.
+#' To all orders with respect to matrix, response and weights, as for [op_qr()] and [op_solve_triangular()]. None if
+#' columns are linearly dependent.
 #' @section Errors:
 #' - `gradops_error_argument`: a matrix with fewer rows than columns, or an R matrix with dependent columns.
 #' - `gradops_error_shape`: a response of another length.
@@ -65,7 +65,7 @@ lm_wfit_tensor <- function(x, y, w, offset = NULL, method = "qr", tol = 1e-7, si
   c(least_squares(x, y, offset, sqrt(w)), list(weights = w))
 }
 
-# The fit of `y`, by the rows that `root` scales.
+# The least squares fit of `y`, with rows multiplied by `root`.
 least_squares <- function(x, y, offset, root = NULL) {
   y <- if (is.null(offset)) y else y - offset
   qr <- qr(if (is.null(root)) x else x * root)
@@ -79,8 +79,8 @@ least_squares <- function(x, y, offset, root = NULL) {
   )
 }
 
-# The product of all columns of Q, or of its transpose, with `y`: by R's reflections, as columns beyond those of the
-# matrix are no function of it but by them.
+# The product of all columns of Q, or of its transpose, with `y`. It uses R's Householder reflections, as the columns
+# beyond those of the matrix are determined only by them.
 times_factor <- function(qr, y, transposed) {
   reflected <- as_column(y)
   if (inherits(qr, "gradops_qr")) {
@@ -108,7 +108,7 @@ reflections <- function(x) {
 
 reflect <- function(x, unit) x - 2 * matmul_tensor(unit, matmul_tensor(t(unit), x))
 
-# Q and R for responses `y`, the columns of R as `qr$pivot` orders the matrix's.
+# Q and R for responses `y`; the columns of R are in the order of `qr$pivot`.
 factors_of <- function(qr, y, call = parent.frame()) {
   if (NROW(y) != nrow(qr$qr)) {
     abort(
@@ -129,7 +129,7 @@ check_rank <- function(qr, full, call = parent.frame()) {
   }
 }
 
-# TRUE if tensors are among the arguments, of which one may be a decomposition of a tensor.
+# TRUE if tensors are among the arguments, or one of these is a decomposition of a tensor.
 among_factors <- function(qr, ...) {
   if (inherits(qr, "gradops_qr")) has_tensor else among(qr, ...)
 }

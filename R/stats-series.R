@@ -1,7 +1,8 @@
-# Time series beside tensors. Where two arguments of an operator have methods, R before 4.3 takes neither, unless they
-# are one (see methods-shared-operators.R): while a function is differentiated or compiled, the method of series is the
-# one that is shared, which leaves to that of stats what no tensor is in.
-
+# Time series in expressions with tensors. If the two operands of an operator have different methods, R before 4.3 uses
+# neither (see methods-shared-operators.R). So while a function is differentiated or compiled, series share the method
+# of tensors, which calls that of stats if no operand is a tensor.
+#
+# TRUE if R needs this, so that `leave_to_stats()` must undo it.
 # TRUE where R needs it, so that `leave_to_stats()` must undo it.
 share_with_series <- function() {
   if (length(shared_operators) == 0L) {
@@ -24,7 +25,7 @@ s3_methods <- function() {
   get(".__S3MethodsTable__.", envir = baseenv())
 }
 
-# The operator as stats has it.
+# The operator of stats, called without the shared method.
 series_operator <- function(operator) {
   force(operator)
   function(e1, e2) {
@@ -35,9 +36,9 @@ series_operator <- function(operator) {
   }
 }
 
-# The operator of series and of tensors that came of them, which are as long: as stats has it, of the times that both
-# have. Other functions go by position, also those of gradops that are made of operators; as in R their results are
-# series where an argument is, or none.
+# An operator on series, and on tensors that come from series and have the same length: as in stats, it applies to the
+# times that both operands have. Other functions, also gradops functions that use operators, go by position; as in R
+# their results are series if an argument is one.
 operate_in_time <- function(operator, e1, e2, call, caller) {
   if (identical(topenv(caller), topenv())) {
     return(operate_by_position(operator, unclass_series(e1), unclass_series(e2), call))
@@ -81,7 +82,7 @@ without_time <- function(x) {
   x
 }
 
-# The time that two series have in common.
+# The times that two series have in common.
 shared_time <- function(times, operator, call) {
   frequency <- times[[1L]][3L]
   if (abs(frequency - times[[2L]][3L]) > getOption("ts.eps")) not_in_time(operator, "their frequencies differ", call)
@@ -90,7 +91,7 @@ shared_time <- function(times, operator, call) {
   time
 }
 
-# The values from the start of a time to its end.
+# The values from the start to the end of `time`.
 within_time <- function(x, own, time) {
   x <- unclass_series(x)
   if (is.null(own) || same_time(own, time)) {
@@ -121,7 +122,7 @@ not_in_time <- function(operator, why, call) {
   )
 }
 
-# Columns of one time; R fills with NA what is of other times, which tensors do not have.
+# Bind columns with the same times. R fills other times with NA, which tensors do not have, so these are an error.
 bind_in_time <- function(parts, time, call = parent.frame()) {
   n <- round((time[2L] - time[1L]) * time[3L]) + 1
   fits <- vapply(parts, function(part) {
@@ -132,7 +133,7 @@ bind_in_time <- function(parts, time, call = parent.frame()) {
   with_time(bind(lapply(parts, unclass_series), 2L, call), time)
 }
 
-# Functions of stats that look at the time of a series, as methods of tensors: of the rows' numbers as a series.
+# Functions of stats that look at the time of a series, as methods of tensors: they get a series of the row numbers.
 of_rows <- function(generic) {
   f <- get(generic, asNamespace("stats"))
   function(x, ...) f(rows_of(x), ...)
@@ -144,7 +145,7 @@ rows_of <- function(x) {
   if (is.null(time)) stats::ts(rows) else stats::ts(rows, time[1L], frequency = time[3L])
 }
 
-# Those that give part of a series, or another time.
+# Functions that return a part of a series, or change its time.
 in_series <- function(generic) {
   f <- get(generic, asNamespace("stats"))
   function(x, ...) {
@@ -158,7 +159,7 @@ in_series <- function(generic) {
 
 as_ts_tensor <- function(x, ...) if (has_time(x)) x else ts_overload(x)
 
-# In adapted code (code-overloads.R).
+# `ts()` in adapted code (code-overloads.R).
 ts_overload <- function(data = NA, ...) {
   if (!is.environment(data) || !is_tensor(data)) {
     return(stats::ts(data, ...))
@@ -167,7 +168,7 @@ ts_overload <- function(data = NA, ...) {
   with_time(take_rows(without_time(data), as.vector(rows)), attr(rows, "tsp"))
 }
 
-# R's answer for numbers of that form, with the tensor's correlations; there is nothing to plot.
+# R's result for numbers of this form, with the tensor's correlations in it; plots are not available.
 acf_overload <- function(
   x, lag.max = NULL, type = c("correlation", "covariance", "partial"), plot = TRUE, # nolint: object_name_linter.
   na.action = NULL, demean = TRUE, ...

@@ -1,24 +1,24 @@
 #' Signals and series of tensors
 #'
-#' `fft()`, `mvfft()`, `convolve()`, `filter()`, `embed()` and `toeplitz()` of stats on tensors and variables, with
-#' their arguments: the inverse transform is not divided by the number of elements, an array is transformed along all of
-#' its dimensions. For ordinary R vectors the stats function is called. (`filter()` of anything but tensors is the next
-#' `filter()` on the search path, so that dplyr's stays in use.)
+#' `fft()`, `mvfft()`, `convolve()`, `filter()`, `embed()` and `toeplitz()` of stats on tensors and variables, with the
+#' same arguments: the inverse transform is not divided by the number of elements, and an array is transformed along all
+#' its dimensions. For ordinary R vectors the stats function is called. (Without a tensor, `filter()` calls the next
+#' `filter()` on the search path, so dplyr's stays available.)
 #'
-#' Time series, `ts`, are aligned by operators as in R, while a function is differentiated or compiled, and from R 4.3
-#' on anywhere: `y - phi * lag(y, -1)` is of the times that both have. Results keep the time of a series where they do
-#' in R: in operators, mathematics, `ifelse()`, `pmax()`, densities, `filter()`, `x[i] <- value`, `lag()`, `window()`,
-#' `diff()`. To the `op_*()` functions a series is its values.
+#' Operators align time series, `ts`, as in R, while a function is differentiated or compiled, and from R 4.3 on
+#' everywhere: `y - phi * lag(y, -1)` has the times that both series have. Results keep the time of a series where they
+#' do in R: in operators, mathematics, `ifelse()`, `pmax()`, densities, `filter()`, `x[i] <- value`, `lag()`,
+#' `window()`, `diff()`. The `op_*()` functions use only the values of a series.
 #' @param z,x,y Tensors, or what R takes.
 #' @param inverse If `TRUE`, the inverse transform, unnormalized.
-#' @param conj If `TRUE`, the complex conjugate of the transform of `y` is taken.
+#' @param conj If `TRUE`, the complex conjugate of the transform of `y` is used.
 #' @param type As in stats.
-#' @param dimension How many columns: `x` and its lags.
-#' @param ... As of [stats::filter()]: `x`, `filter`, `method`, `sides`, `circular`, `init`.
-#' @param r,symmetric For `toeplitz()`: the first row, and whether it is the first column. R knows them from 4.3 on.
+#' @param dimension The number of columns: `x` and its lags.
+#' @param ... As for [stats::filter()]: `x`, `filter`, `method`, `sides`, `circular`, `init`.
+#' @param r,symmetric For `toeplitz()`: the first row, and whether it is the first column. In R from 4.3 on.
 #' @returns A tensor. `filter()` has NaN where R has `NA`.
 #' @section Gradient:
-#' To all orders; of complex numbers as of [op_fft()].
+#' To all orders; for complex numbers as in [op_fft()].
 #' @section Errors:
 #' - `gradops_error_shape`, `gradops_error_argument`: lengths that do not fit.
 #' @seealso [op_fft()], [op_conv()], [op_scan()].
@@ -62,7 +62,7 @@ filter <- function(...) {
   }
 }
 
-# The function of that name on the search path behind gradops.
+# The function of that name on the search path after gradops.
 behind <- function(name, otherwise) {
   attached <- match("package:gradops", search())
   if (is.na(attached)) otherwise else get0(name, as.environment(attached + 1L), mode = "function") %||% otherwise
@@ -78,7 +78,7 @@ filter_tensor <- function(x, filter, method = c("convolution", "recursive"), sid
   with_time(past_ends(value, x, filter, method, sides, circular), time_of(x))
 }
 
-# The ends, where there is no average, are left out of derivatives as missing data are.
+# Exclude the ends, where no average is defined, from derivatives, like missing data.
 past_ends <- function(value, x, filter, method, sides, circular) {
   if (inside() == 0 || startsWith("recursive", method[1L]) || circular || length(dim(x)) > 1L) {
     return(value)

@@ -1,36 +1,39 @@
 #' Statistics of tensors
 #'
-#' Base R's and stats' summaries on tensors and variables, with their arguments: variances divide by n - 1, quantiles
-#' are of type 7 unless another of the nine is named. `mean()`, `median()`, `quantile()`, `range()` and `summary()` are
+#' Base R's and stats' summaries on tensors and variables, with the same arguments: variances divide by n - 1, quantiles
+#' have type 7 unless you choose another of the nine. `mean()`, `median()`, `quantile()`, `range()` and `summary()` are
 #' generics and have methods. For ordinary R vectors the function of base R or stats is called.
 #'
-#' Missing values are NaN in tensors. With `na.rm = FALSE` they make the result NaN (where base R stops, as in
-#' `quantile()`, too); with `na.rm = TRUE` they are left out, and get the gradient 0. `cov()` and `cor()` know Pearson's
-#' coefficients of complete data; `scale()` has no attributes.
+#' Missing values are NaN in tensors. With `na.rm = FALSE` the result is then NaN (also where base R raises an error, as
+#' in `quantile()`). With `na.rm = TRUE` they are dropped, and get the gradient 0. `cov()` and `cor()` compute Pearson's
+#' coefficients of complete data; `scale()` sets no attributes.
 #'
-#' Where R's data `y` have NA, arithmetic, mathematical functions, distributions and products of matrices in a function
-#' that is differentiated take those elements for missing, so `mean((y - b * x)^2, na.rm = TRUE)` has the derivatives of
-#' what is left; a result that is missing has missing ones. That ends where other functions take such a tensor as a
-#' whole, as `cumsum()` or `solve()`, and does not hold for [backward()] without a function, for NaN in tensors, as
-#' where `y` is an argument of what is compiled, nor for what becomes NaN of parameters: there a NaN that is left out
-#' later is 0 * NaN in the gradient, and [objective()] warns of it. Leave it out first: `keep <- !is.na(y)`, then
+#' If R's data `y` have NA, arithmetic, mathematical functions, distributions and matrix products in a function that is
+#' differentiated treat those elements as missing. So `mean((y - b * x)^2, na.rm = TRUE)` has the derivatives with
+#' respect to the remaining elements; a missing result has missing derivatives. This does not hold after functions that
+#' use the tensor as a whole, such as `cumsum()` or `solve()`; for [backward()] without a function; for NaN in tensors,
+#' for example if `y` is an argument of a compiled function; and for parameters that lead to NaN. There a NaN that is
+#' dropped later becomes 0 * NaN in the gradient, and [objective()] warns. Drop it first: `keep <- !is.na(y)`, then
 #' `mean((y[keep] - b * x[keep])^2)`.
 #' @param x,y Tensors, variables, R's vectors or matrices.
-#' @param w Weights, as many as elements.
+#' @param w Weights, one for each element.
 #' @param V A covariance matrix.
-#' @param na.rm If `TRUE`, NaN are left out.
+#' @param na.rm If `TRUE`, NaN are dropped.
 #' @param dims How many dimensions count as rows.
-#' @param use `"everything"` for tensors; others for R's values alone.
+#' @param use `"everything"` for tensors; other values only for R's values.
 #' @param method `"pearson"` for tensors.
 #' @param center,scale If `TRUE`, the mean is subtracted, and columns are divided by their root mean square; or numbers,
 #'   one for each column.
-#' @param ... For `pmin()` and `pmax()`: tensors and numbers, recycled as by R's operators; else arguments of methods.
-#' @returns A tensor: a number, `var()`, `cov()` and `cor()` of matrices a matrix, `rowSums()` and the like a vector.
+#' @param ... For `pmin()` and `pmax()`: tensors and numbers, recycled as by R's operators; otherwise arguments of
+#'   methods.
+#' @returns A tensor: a number; for `var()`, `cov()` and `cor()` of matrices a matrix; for `rowSums()` and similar
+#'   functions a vector.
 #' @section Gradient:
-#' Of `median()`, `quantile()`, `pmin()`, `pmax()` to the elements chosen, shared at ties; of `sd()` of constants 0.
+#' `median()`, `quantile()`, `pmin()`, `pmax()` pass the gradient to the selected elements, shared at ties; the gradient
+#' of `sd()` of constants is 0.
 #' @section Errors:
-#' - `gradops_error_argument`: a `method` or `use` that tensors do not have.
-#' - `gradops_error_shape`: `x` and `y` that do not fit.
+#' - `gradops_error_argument`: a `method` or `use` that is not available for tensors.
+#' - `gradops_error_shape`: shapes of `x` and `y` that do not fit.
 #' @seealso [op_mean()], [op_quantile()], [tensor_groups].
 #' @examplesIf gradops_available()
 #' x <- variable(matrix(c(1, 2, 4, 3, 5, 9), 3))
@@ -117,7 +120,7 @@ sd_tensor <- function(x, na.rm = FALSE) {
   call_core("interop.r.stats.deviation", operand(x), na.rm)
 }
 
-# `op` over the rows, or the columns, of which `dims` dimensions count as rows.
+# Apply `op` over the rows or the columns; `dims` dimensions count as rows.
 over <- function(x, op, nan_op, rows, na.rm = FALSE, dims = 1L) {
   rank <- length(dim(x))
   if (rank < 2L || dims < 1L || dims >= rank) {

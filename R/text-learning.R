@@ -1,52 +1,54 @@
-# Text that learns: calls of models, critics and the optimiser, on the tape.
+# Learning with texts: calls of models, critics and the optimiser, on the tape.
 
-#' Text that learns
+#' Learn with texts
 #'
 #' `text_call()` calls a language model as an operation: in the backward pass it asks, for each input that requires
-#' feedback, how that should change. `text_judge()` makes a critic a number with a remark, which is its gradient, so
-#' that weights and several critics are arithmetic and `backward()` starts by itself. `text_descent()` rewrites texts by
-#' the feedback on them. `text_each()` goes through a batch.
+#' feedback, how that input should change. `text_judge()` turns a critic into a function that returns a number with a
+#' remark, which is its gradient; so weights and several critics are combined by arithmetic, and `backward()` starts
+#' with the remarks. `text_descent()` rewrites texts by the feedback on them. `text_each()` applies a function to a
+#' batch.
 #'
 #' The prompts that these send to models are short, and all of them are in one file,
 #' `system.file("python/gradops/text/prompts.py", package = "gradops")`; `prompts` replaces parts of it.
-#' @param model,critic Models, as for [text_as_model()]; the critic, which is asked for feedback, is the model if
-#'   `NULL`.
+#' @param model,critic Models, as for [text_as_model()]. The critic is asked for feedback; if it is `NULL`, the model
+#'   is.
 #' @param prompt A text, or messages: `list(list(role = "user", content = text), ...)`, whose content may be a list of
 #'   texts.
 #' @param system A text for the system prompt.
-#' @param ... For `text_call()` fields: what is filled in for `{name}` in the prompts, texts and numbers; only the names
-#'   that are given are places. For `text_each()` vectors or lists to go through, as for [Map()].
-#' @param role The purpose of the answer; goes into feedback on it.
-#' @param prompts A list of other words for a request, `list(rewrite = "...")`: `"feedback"`, `"feedback_system"`,
-#'   `"rewrite"`, `"rewrite_system"`, `"memory"`, `"version"`, `"constraints"`.
-#' @param f For `text_judge()` a function of a text, and more if wanted, that returns one of: `NULL` for nothing to say
-#'   (the number is 0); remarks (1); `list(number, remarks)`; a number. For `text_each()` any function.
+#' @param ... For `text_call()`, fields: texts and numbers that replace `{name}` in the prompts; other braces stay as
+#'   they are. For `text_each()`, vectors or lists to iterate over, as for [Map()].
+#' @param role The purpose of the answer; it is part of the feedback on it.
+#' @param prompts A list of replacements for parts of the requests, `list(rewrite = "...")`: `"feedback"`,
+#'   `"feedback_system"`, `"rewrite"`, `"rewrite_system"`, `"memory"`, `"version"`, `"constraints"`.
+#' @param f For `text_judge()`, a function of a text, and further arguments if wanted, that returns one of: `NULL` if
+#'   there is nothing to remark (the number is 0); remarks (the number is 1); `list(number, remarks)`; a number. For
+#'   `text_each()`, any function.
 #' @param params Text parameters, one or a list.
-#' @param memory How many of the earlier versions, each with its feedback, the model is shown.
+#' @param memory How many earlier versions, each with its feedback, the model is shown.
 #' @param constraints Rules that every new text must keep, in words.
-#' @param threads How many backward passes run at once.
+#' @param threads The number of backward passes that run at the same time.
 #' @param progress If `TRUE`, a progress bar is shown.
 #' @returns
-#' - `text_call()`: a text variable, or a text where no argument is a variable. Several texts (a variable of several, a
-#'   character vector) are as many calls, at once, and give several answers.
-#' - `text_judge()`: a function that gives a number; for several texts (a variable of several, a list of variables, a
-#'   character vector as the first argument) a vector: they are judged one by one, with vectors and lists of as many
-#'   elements beside them.
+#' - `text_call()`: a text variable, or a text if no argument is a variable. Several texts (a variable of several, a
+#'   character vector) are passed in as many calls, run concurrently, and give several answers.
+#' - `text_judge()`: a function that returns a number. For several texts (a variable of several, a list of variables, a
+#'   character vector as the first argument) it returns a vector: the texts are judged one by one, together with the
+#'   elements of other vectors and lists of the same length.
 #' - `text_descent()`: an optimiser, with `$step()`, `$zero_grad()`, `$state_dict()` and `$load_state_dict(state)`. A
-#'   step leaves alone what got no feedback, and where it fails it has changed nothing.
-#' - `text_each()`: a list of `f`'s results, in order, one after the other. `text_each(backward, losses)` runs the
-#'   passes at once, as the calls for several texts are, with models of Python's; models of R's answer one after the
-#'   other.
+#'   step does not change texts without feedback; if it fails, it changes nothing.
+#' - `text_each()`: a list of `f`'s results, in order, computed one after the other. `text_each(backward, losses)` runs
+#'   the passes concurrently, like the calls for several texts, if the models are Python's; R's models answer one after
+#'   the other.
 #' @section Gradient:
-#' One request for each input that requires feedback, none where nothing was said. A remark has the size of its number's
-#' upstream gradient as weight.
+#' One request for each input that requires feedback, and none if there are no remarks. The weight of a remark is the
+#' size of its number's upstream gradient.
 #' @section Errors:
-#' - `gradops_error_model`: the model failed or gave no text; for `text_descent()` also no new text between `<text>` and
-#'   `</text>`, once more after it was told (unless `prompts` has a `"rewrite"` without `</text>`). Names the call, its
-#'   role and its inputs'. `backward()` can be called again: what was answered is not asked again. An error of an R
-#'   function is the parent.
-#' - `gradops_error_type`: a judge that returns something else, parameters that are no text.
-#' - `gradops_error_argument`: a field without a place in the prompts.
+#' - `gradops_error_model`: the model failed or returned no text; for `text_descent()`, also an answer without a new
+#'   text between `<text>` and `</text>` after one reminder (unless `prompts` has a `"rewrite"` without `</text>`). The
+#'   error names the call, its role and the roles of its inputs. `backward()` can be called again: answers already
+#'   received are not requested again. An error of an R function is the parent.
+#' - `gradops_error_type`: a judge that returns something else, parameters that are not texts.
+#' - `gradops_error_argument`: a field that is not in the prompts.
 #' @seealso [texts], [text_models], [backward()].
 #' @examplesIf gradops_available()
 #' model <- text_scripted(list(
@@ -138,17 +140,17 @@ text_descent <- function(params, model, memory = 0, constraints = character(), p
   )
 }
 
-# Elements as a list. A function is one: a list of it would hold its arguments, some without a value.
+# Elements as a list. A function becomes a list of itself: `as.list()` would return its formals, some without a value.
 listed <- function(x) {
   if (is.function(x)) list(x) else as.list(x)
 }
 
-# A whole number as an integer; of the rest Python says what is wrong.
+# An integer if `x` is one; other values unchanged, for Python to check.
 whole <- function(x) {
   if (is.numeric(x) && isTRUE(x == round(x) && abs(x) < 2^31)) as.integer(x) else x
 }
 
-# Other prompts, a list or a vector with names.
+# Replacements for prompts, a list or a vector with names.
 other_prompts <- function(prompts) {
   if (length(prompts) > 0) operand(listed(prompts), "prompts")
 }
@@ -200,11 +202,11 @@ each_in_r <- function(f, columns, size, progress) {
   })
 }
 
-# Texts for Python: several as such, lists (messages) element by element.
+# Texts for Python: several texts as a vector of texts, lists (messages) element by element.
 text_operand <- function(x, name = substitute(x), call = parent.frame()) {
   x <- operand(x, name, call)
   if (is.character(x) && length(x) > 1) call_core("text.values.convert", as.list(x)) else x
 }
 
-# Numbers and the like as R writes them.
+# Numbers and other atomic values as strings, as R prints them.
 field_words <- function(x) if (is.atomic(x) && !is.null(x)) as.character(x) else x

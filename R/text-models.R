@@ -1,39 +1,38 @@
-# Models behind text_call(): anything that answers a text.
+# Models for text_call(): any object that answers a text.
 
 #' Models for texts
 #'
-#' A model is a function of a prompt and a system prompt that returns a text. `text_as_model()` makes one of anything
-#' that answers, `text_remembered()` one that records, replays, retries and counts, `text_scripted()` one that calls
-#' nothing, for tests and documents. Nothing is loaded or sent before a model is passed.
+#' A model is a function of a prompt and a system prompt that returns a text. `text_as_model()` makes one from any
+#' object that answers texts, `text_remembered()` one that records, replays, retries and counts calls, `text_scripted()`
+#' one that calls nothing, for tests and documents. Nothing is loaded or sent before a model is passed.
 #' @param x One of
-#'   - an R function of `(prompt, system)`, in any order where one is named `system` or `system_prompt`; or of the
-#'     prompt alone, before which the system prompt is then put;
+#' - an R function of `(prompt, system)`, in any order if one is named `system` or `system_prompt`; or of the prompt
+#'   only, which then starts with the system prompt;
 #'   - a chat of \pkg{ellmer}: each call is a fresh conversation with its provider and its settings;
-#'   - a Python client with `chat$completions$create`, as that of `openai`, and the name of its `model`;
+#' - a Python client with `chat$completions$create`, such as that of `openai`, and the name of its `model`;
 #'   - a name that Python's `litellm` knows: `"anthropic/claude-..."`;
 #'   - a model.
-#' @param model The name of the client's model; for `text_remembered()` what `text_as_model()` takes, or `NULL` to
-#'   answer from the recording alone.
+#' @param model The name of the client's model; for `text_remembered()`, an object that `text_as_model()` takes, or
+#'   `NULL` to answer only from the recording.
 #' @param ... Settings sent with each call: `temperature = 0`.
-#' @param path A file of JSON lines, one a call, written as the call ends, so that an interrupt loses nothing; what is
-#'   there is never changed. A model remembers what a model of its name answered (an R function one of the same code);
-#'   without one what any did. `NULL`:
-#'   memory alone.
-#' @param calls,tokens The most calls, and the most tokens of them; what memory answers is free. Tokens are as the model
-#'   says, else one for four characters.
-#' @param retries The number of times that a call is repeated after a temporary failure (a rate limit, a timeout, a lost
-#'   connection, an error 5xx; conditions of \pkg{httr2} with such a status, too).
+#' @param path A file of JSON lines, one per call, written when the call ends, so that an interrupt loses nothing;
+#'   existing lines never change. A model only uses recordings of a model of its name (for an R function: of the same
+#'   code); without a model, all recordings are used. `NULL` records in memory only.
+#' @param calls,tokens The maximum number of calls and tokens; answers from the recording are free. The model reports
+#'   tokens; if it does not, four characters count as one.
+#' @param retries How often a call is repeated after a temporary failure (a rate limit, a timeout, a lost connection, an
+#'   error 5xx, also conditions of \pkg{httr2} with such a status).
 #' @param wait Seconds before the first repetition, doubled for each further one.
-#' @param answers A list: regular expressions (Python's) as names, and what is answered where the first that is found
-#'   in the system prompt and prompt matches: a text; several, one for each call; or a function, as for `x`.
-#'   One without a name answers all else.
-#' @returns A model: an R function of `(prompt, system = NULL)`. `model$name`; of `text_remembered()` also
-#'   `model$spent`, a list of `calls`, `tokens` and `remembered`; of `text_scripted()` `model$calls`, a data frame of
-#'   what it was asked.
+#' @param answers A list named by regular expressions (Python's). The first one that matches in the system prompt and
+#'   prompt gives the answer: a text; several texts, one for each call; or a function, as for `x`. An element without a
+#'   name answers everything else.
+#' @returns A model: an R function of `(prompt, system = NULL)`, with `model$name`. `text_remembered()` adds
+#'   `model$spent`, a list of `calls`, `tokens` and `remembered`; `text_scripted()` adds `model$calls`, a data frame of
+#'   the requests.
 #' @section Errors:
 #' - `gradops_error_type`: an object that is not a model.
 #' - `gradops_error_model`: a model that fails or returns no text, a prompt without a scripted or recorded answer.
-#' - `gradops_error_budget`: a call that would go over the budget; it is not made.
+#' - `gradops_error_budget`: a call would exceed the budget; it is not made.
 #' - `gradops_error_argument`: an invalid recording, or a missing one for a replay; a file that cannot be written.
 #' @seealso [text_layer].
 #' @examplesIf gradops_available()
@@ -88,7 +87,7 @@ text_core <- function(name) {
   core[[name]] %||% load_core(name)
 }
 
-# A model as Python takes it.
+# A model in the form that Python takes.
 model_operand <- function(x) {
   if (inherits(x, "gradops_model")) {
     attr(x, "model")
@@ -98,7 +97,7 @@ model_operand <- function(x) {
     name <- if (is.function(x$get_model)) x$get_model() else "ellmer chat"
     call_core("interop.r.named", callback(ellmer_call(x)), name)
   } else if (is.function(x)) {
-    # an R function has no name that lasts: by its code, models that are remembered are told apart
+    # an R function has no lasting name, so recordings tell R functions apart by a hash of their code
     call_core("interop.r.named", callback(x), paste("R function", substr(rlang::hash(deparse(args_and_body(x))), 1, 8)))
   } else {
     x
@@ -111,7 +110,7 @@ is_ellmer <- function(x) {
   is.environment(x) && inherits(x, "Chat") && is.function(x$chat) && is.function(x$clone)
 }
 
-# A fresh conversation each time, as a call has no past.
+# Start a new conversation for each call, as calls are independent.
 ellmer_call <- function(chat) {
   force(chat)
   function(prompt, system) {

@@ -1,21 +1,22 @@
-# Base R's functions of strings on texts.
+# Base R's string functions on texts.
 
 #' Strings of text variables
 #'
 #' `paste()`, `paste0()`, `sprintf()`, `sub()`, `gsub()`, `toupper()`, `tolower()`, `casefold()`, `chartr()`,
-#' `trimws()`, `substr()`, `substring()`, `strsplit()`, `toString()` and `format()` are base R's, and on text variables
-#' they are recorded: the result is a text variable. Of tensors of numbers they, `prettyNum()`, `formatC()` and `cat()`
-#' show the values, silently. `c()`, `rep()`, `rev()` and `[` pick and join several texts, `cat()` shows them;
-#' `nchar()`, `startsWith()`, `endsWith()` and `grepl()` look at them. For ordinary R vectors the base R function is
-#' called. Other functions of strings (`strtrim()`, `shQuote()`, `file.path()`) give R's strings, where feedback ends.
+#' `trimws()`, `substr()`, `substring()`, `strsplit()`, `toString()` and `format()` are base R's, and are recorded on
+#' text variables: the result is a text variable. For tensors of numbers these functions, `prettyNum()`, `formatC()` and
+#' `cat()` show the values, silently. `c()`, `rep()`, `rev()` and `[` select and join several texts, `cat()` prints
+#' them; `nchar()`, `startsWith()`, `endsWith()` and `grepl()` look at them. For ordinary R vectors the base R function
+#' is called. Other string functions (`strtrim()`, `shQuote()`, `file.path()`) return R's strings, where feedback ends.
 #' @param ...,fmt,sep,collapse,recycle0,pattern,replacement,x,ignore.case,perl,fixed,useBytes,which,whitespace As in
 #'   base R; texts may be text variables.
 #' @param text,old,new,upper,prefix,suffix,split As in base R; texts may be text variables.
 #' @param start,stop,first,last,file,fill,labels,append,type,allowNA,keepNA As in base R.
-#' @returns A text variable, of as many texts as base R's strings; of `strsplit()` a list of them.
+#' @returns A text variable with as many texts as base R's result has strings; `strsplit()` returns a list of text
+#'   variables.
 #' @section Gradient:
-#' The feedback, to every text variable among the arguments: a remark on one of several results to the text in that
-#' place.
+#' The feedback goes to every text variable among the arguments. A remark on one of several results goes to the text at
+#' the same position.
 #' @seealso [texts], [text_layer].
 #' @examplesIf gradops_available()
 #' instruction <- parameter("write a haiku", role = "instruction")
@@ -32,7 +33,7 @@ is_text <- function(x) {
   is.environment(x) && inherits(x, variable_class) && py_to_r(call_core("interop.r.is_text", x))
 }
 
-# The result of base R's `f`, recorded where a text variable is among the arguments.
+# The result of base R's `f`, recorded if a text variable is among the arguments.
 on_strings <- function(name, arguments, finish = identity, call = parent.frame(2)) {
   texts <- Filter(is_text, unname(arguments))
   values <- lapply(arguments, function(x) if (is_tensor(x)) words_of_tensor(x, name) else x)
@@ -238,12 +239,12 @@ format_any_tensor <- function(x, ...) {
   if (is_text(x)) on_strings("format", list(x, ...)) else format(values_for_strings(x, "format"), ...)
 }
 
-# The source of a text: a text, the values in R, or the description of a tensor without values.
+# The content of a text or string: the text, R's values, or the description of a tensor without values.
 shown_plainly <- function(x) {
   if (!is.object(x) || !is_tensor(x)) x else if (is_text(x)) as.character(x) else plain(x) %||% format_tensor(x)
 }
 
-# The source of a string: in functions that Python calls never the description of a tensor without values.
+# The same for strings. In functions that Python calls, a tensor without values is an error, not a description.
 values_for_strings <- function(x, what) {
   if (callbacks() == 0) shown_plainly(x) else seen(x, what)
 }
@@ -271,26 +272,27 @@ c_texts <- function(parts, call = parent.frame()) {
   call_core("ops.concatenate", lapply(unname(parts), as_texts), 0L)
 }
 
-# Texts: what is done with variables of text, beyond `+`, `sum()` and `[`.
+# Operations on text variables beyond `+`, `sum()` and `[`.
 
 #' Texts
 #'
-#' Texts are recorded as numbers are: what [backward()] is given as feedback on a text comes back to every text that
-#' it was made from. Besides these functions there are `+`, which joins, `sum()`, which joins several, `==` and `[`; all
-#' but joining and splitting go elementwise on several texts. Write an operation of your own, such as a call of a
-#' language model that also writes the feedback, with [autodiff_function()] or [op_custom_gradient()].
-#' @param ... For `text_join()` texts: variables and strings. For `text_format()` what to fill in, by name or in order.
-#' @param separator The text to put between them, or to split at; `NULL`: white space.
+#' Texts are recorded like numbers: the feedback that [backward()] is given on a text flows back to every text from
+#' which it was made. Besides these functions there are `+`, which joins two texts, `sum()`, which joins several, `==`
+#' and `[`. All except joining and splitting work elementwise on several texts. To write your own operation, such as a
+#' call of a language model that also writes the feedback, use [autodiff_function()] or [op_custom_gradient()].
+#' @param ... For `text_join()`, texts: variables and strings. For `text_format()`, the values to fill in, by name or in
+#'   order.
+#' @param separator The text between joined texts, or at which to split; `NULL` means white space.
 #' @param x A text, or several.
-#' @param template A text with places in braces: `"{name} is {age:.1f}"`, as Python's `str.format()` has them; `{}` for
-#'   the next of the unnamed.
-#' @param old,new A part of the text, and what to put in its place.
-#' @returns A variable of text, whose roles are those of what it was made from; R's strings where no argument is a
+#' @param template A text with fields in braces, as in Python's `str.format()`: `"{name} is {age:.1f}"`; `{}` is the
+#'   next unnamed value.
+#' @param old,new A part of the text, and its replacement.
+#' @returns A text variable with the roles of the texts from which it was made; R's strings if no argument is a
 #'   variable. `text_split()`: a list of them.
 #' @section Gradient:
-#' The feedback, to every text that has a part in the result.
+#' The feedback goes to every text that contributes to the result.
 #' @section Errors:
-#' - `gradops_error_type`: a value that is not text, or none for a place of the template.
+#' - `gradops_error_type`: a value that is not text, or a field of the template without a value.
 #' - `gradops_error_argument`: a missing text.
 #' @seealso [text_strings], [text_layer], [variable()].
 #' @examplesIf gradops_available()
@@ -321,7 +323,7 @@ text_format <- function(template, ...) {
   text_result(call_python(fill, c(list(template), given)))
 }
 
-# Whole numbers as R writes them; what is missing is not written "NA".
+# Format integers as R prints them; a missing value raises an error instead of becoming "NA".
 format_value <- function(x) {
   if (is.object(x) || !is.atomic(x) || length(x) != 1) {
     return(x)
