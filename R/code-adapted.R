@@ -291,7 +291,7 @@ primitive_name <- function(f) {
 
 renamed <- new.env(parent = emptyenv())
 
-# The name of the package to which `f` itself belongs.
+# The name of the package that `f` itself belongs to.
 package_of <- function(f) {
   home <- environment(f)
   if (isNamespace(home)) getNamespaceName(home) else if (inherits(f, "genericFunction")) attr(f, "package") else ""

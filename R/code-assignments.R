@@ -154,7 +154,7 @@ place_for <- function(x) {
   }
   if (is.character(x)) {
     abort(
-      "a tensor cannot be put among R's texts.",
+      "a tensor cannot be assigned into a character vector.",
       class = c("gradops_error_type", "gradops_error"), argument = "value", call = NULL
     )
   }
@@ -224,7 +224,7 @@ made_by <- function(result, f, arguments, smooth = TRUE) {
   result
 }
 
-# `x`, of which logicals of its length select some elements; the others are computed again, as above.
+# `x` after logicals of its length select some elements; the others are computed again, as above.
 of_chosen <- function(x, kept) {
   if (length(x) == length(kept) && any(doubtful(x) & !kept)) without_replaced(x, function(cells) cells[!kept]) else x
 }
@@ -254,7 +254,7 @@ of_chosen_by <- function(x, kept) {
 
 are_truths <- function(places) length(places) == 1L && is_tensor(places[[1L]]) && type_of(places[[1L]]) == "logical"
 
-# `x`, of which only the part at `places` is read: by logicals, several positions, or negative positions.
+# `x` when only the part at `places` is read: by logicals, several positions, or negative positions.
 of_read <- function(x, places) {
   if (are_truths(places)) {
     return(of_chosen_by(x, places[[1L]]))

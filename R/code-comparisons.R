@@ -14,7 +14,7 @@ plain <- function(x) {
   if (is.null(value)) NULL else like_tensor(value, x)
 }
 
-# `value` in the form in which R has the tensor `x`: with its names, and as a vector if `x` has one dimension and is not
+# `value` in the form that the tensor `x` has in R: with its names, and as a vector if `x` has one dimension and is not
 # marked as an array (methods-names.R).
 like_tensor <- function(value, x) {
   if (length(dim(value)) == 1L && !is_one_dimensional(x)) dim(value) <- NULL

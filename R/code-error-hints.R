@@ -2,8 +2,8 @@
 # instead. A message that R also has for other mistakes gets a hint with an "if".
 
 growing <- paste(
-  "Your functions and those of packages may assign tensors so while they are differentiated; R did not find this one",
-  "by name. Start from a tensor, as `h <- 0 * p[1] + numeric(n)` or `h <- op_zeros(n)`; or collect in a list and join",
+  "Functions may assign tensors like this while gradops differentiates them; it did not find this function",
+  "by name. Start from a tensor: `h <- 0 * p[1] + numeric(n)` or `h <- op_zeros(n)`; or collect a list and join it",
   "with `do.call(c, h)`."
 )
 numbers_alone <- paste(
@@ -88,7 +88,7 @@ hints <- list(
   list(
     pattern = "assignment of an object of class .* is not valid for (@|slot)|invalid object for slot .* class",
     says = "`%s`: a slot for numbers cannot hold a tensor.",
-    instead = "Declare the slot as \"ANY\", or keep the tensor beside the object."
+    instead = "Declare the slot as \"ANY\", or keep the tensor outside the object."
   ),
   list(
     pattern = "^object is not a matrix$|^invalid type \\(environment\\) for variable",

@@ -419,8 +419,8 @@ refuse <- function(error) {
   if (!inherits(error, "gradops_error_jit")) {
     error <- rlang::error_cnd(
       c("gradops_error_jit", "gradops_error"),
-      message = "`tryCatch()` or `try()` decides by an error, which is not known for other numbers while compiled.",
-      body = base::c(i = instead("Test before, as by `if`")), parent = error, use_cli_format = TRUE
+      message = "`tryCatch()` or `try()` decides by an error, which other values may not raise: it is not compiled.",
+      body = base::c(i = instead("Test for it before, with `if`")), parent = error, use_cli_format = TRUE
     )
   }
   state$refused <- error

@@ -96,7 +96,7 @@ operate_past_missing <- function(operator, e1, e2, call) {
   }, hides = if (operator == "^") hides)
 }
 
-# A matrix product in which one operand is data with NA; `base_product` finds the missing elements of the result.
+# A matrix product with data that have NA; `base_product` finds the missing elements of the result.
 multiply_past_missing <- function(x, y, base_product, product) {
   count <- function(x) {
     if (is_missing_somewhere(x)) {

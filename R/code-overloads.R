@@ -41,7 +41,7 @@ own_methods <- function() {
   list(as.dist.default = as_dist_overload, na.fail.default = na_fail_overload, na.omit.default = na_omit_overload)
 }
 
-# The overloads by name, for code in which the name means base R's function.
+# The overloads by name, for code where the name means base R's function.
 overloads <- function() {
   state$overloads %||% make_overloads()
 }
@@ -425,7 +425,7 @@ relist_overload <- function(flesh, skeleton = attr(flesh, "skeleton")) {
       form[] <- lapply(form, part_like)
       return(form)
     }
-    if (!is.numeric(form)) unsupported("skeleton", sprintf("must hold numbers alone; got %s.", friendly(form)))
+    if (!is.numeric(form)) unsupported("skeleton", sprintf("must hold only numbers; got %s.", friendly(form)))
     part <- flesh[used + seq_along(form)]
     used <<- used + length(form)
     if (is.null(dim(form))) with_names(part, names(form)) else with_dimnames(fill(part, dim(form)), dimnames(form))
@@ -435,7 +435,7 @@ relist_overload <- function(flesh, skeleton = attr(flesh, "skeleton")) {
 
 # Data frames ----------------------------------------------------------------------------------------------------------
 
-# Overloads for data frames, in which columns may be tensors.
+# Overloads for data frames, whose columns may be tensors.
 rbind_overload <- function(..., deparse.level = 1) {
   parts <- Filter(Negate(is.null), list(...))
   held <- unique(unlist(lapply(parts, tensor_columns)))
@@ -444,7 +444,7 @@ rbind_overload <- function(..., deparse.level = 1) {
   }
   if (!all(vapply(parts, function(part) is.data.frame(part) && all(held %in% names(part)), NA))) {
     abort(
-      "`rbind()` of a data frame with tensors for columns is of data frames with these columns.",
+      "`rbind()` needs data frames with the same columns if a column is a tensor.",
       class = c("gradops_error_type", "gradops_error"), call = NULL
     )
   }
@@ -508,8 +508,8 @@ refusing_overloads <- function() {
       if (holds_tensors_within(list(...))) {
         unsupported(
           names(Filter(holds_tensors_within, lapply(list(...), list)))[1L] %||% "x",
-          sprintf("is a tensor: `%s()` integrates by random points, which have no derivative.", name),
-          "`?r_function` gives it a gradient of yours; for two variables, `integrate()` a `dnorm()` times a `pnorm()`."
+          sprintf("is a tensor: `%s()` integrates with random points and has no derivative.", name),
+          "Define its gradient with `r_function()`; for two variables, `integrate()` a `dnorm()` times a `pnorm()`."
         )
       }
       get(name, envir = asNamespace("mvtnorm"))(...)
@@ -585,7 +585,7 @@ counted_overloads <- function() {
   )
 }
 
-# As in R, a single number `n` stands for `seq_len(n)`.
+# A single number `n` stands for `seq_len(n)`.
 combn_overload <- function(x, m, FUN = NULL, simplify = TRUE, ...) {
   m <- whole_numbers(m, "combn")
   is_of_tensor <- is.environment(x) && length(x) > 1L

@@ -35,8 +35,8 @@ force_mentioned <- function(names, env) {
   }
 }
 
-# The same for a scope that lasts until a frame ends. If the frame belongs to `local()`, the function around it runs on
-# afterwards.
+# Force such arguments for a scope that lasts until a frame ends. If the frame belongs to `local()`, the function around
+# it runs on afterwards.
 force_before <- function(frame) {
   around <- parent.env(frame)
   f <- called_in(around)

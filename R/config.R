@@ -243,7 +243,7 @@ to_backend <- function(x, backend, device = NULL) {
 
 #' Options
 #'
-#' Settings of gradops in `options()`. Those of the first group are read once, when Python starts (at the first use of
+#' Settings of gradops in `options()`. The first group is read once, when Python starts (at the first use of
 #' gradops); later, use the functions named with them. The options of the second group are read at each use.
 #'
 #' - `gradops.backend`: the default backend, as [config_set_backend()]. It overrides the environment variable
@@ -288,7 +288,7 @@ apply_options <- function() {
   if (!is.null(patience)) call_core("interop.r.set_patience", patience, .call = NULL)
 }
 
-# The environment in which cli keeps progress bars, as no function's frame lives long enough.
+# The environment where cli keeps progress bars, as no function's frame lives long enough.
 bars <- new.env()
 
 # TRUE in interactive sessions, except while knitr runs a document.

@@ -21,8 +21,8 @@
 #' @param elementwise `TRUE` if an element of the result depends only on the elements at the same position.
 #' @param moves `TRUE` if the elements of the result are elements of the first argument.
 #' @param reduces `TRUE` if each element of the result combines elements of the first argument along `axis`, its second.
-#' @param linear Names of the arguments in which the op is jointly linear.
-#' @param multilinear Names of the arguments in which the op is linear separately.
+#' @param linear Names of the arguments that the op is jointly linear in.
+#' @param multilinear Names of the arguments that the op is separately linear in.
 #' @param domain The smallest and the largest number for which an elementwise op of one tensor has a value; outside it
 #'   is `NaN`.
 #' @returns `extend_op()`: a function with the arguments of `f`. `check_op()`: its `op`, invisibly.
@@ -126,7 +126,7 @@ check_functions <- function(functions, name = rlang::caller_arg(functions), call
   if (!is.null(functions) && (!is.list(functions) || length(wrong) > 0 || !named)) {
     came <- if (!is.list(functions) || length(wrong) == 0) functions else wrong[[1]]
     abort(
-      sprintf("`%s` must be a list of functions with names; got %s.", name, friendly(came)),
+      sprintf("`%s` must be a named list of functions; got %s.", name, friendly(came)),
       class = c("gradops_error_type", "gradops_error"), argument = name, call = call
     )
   }

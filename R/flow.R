@@ -70,7 +70,7 @@ custom_result <- function(result, f) {
   }
 }
 
-# `gradient`, in which arguments that it shares with `f` get the defaults of `f`.
+# `gradient`, whose arguments get the defaults that `f` has for arguments of the same name.
 with_defaults <- function(gradient, f) {
   if (!rlang::is_closure(f) || !rlang::is_closure(gradient) || inherits(gradient, "python.builtin.object")) {
     return(gradient)

@@ -46,7 +46,7 @@ check_dependence <- function(value, arguments) {
           "The function returned plain values: as far as gradops can see they do not depend on `x`, so the gradient",
           "is 0."
         ),
-        i = "A step may have taken the values out of a tensor; a constant that is meant is `op_convert_to_tensor()`'s."
+        i = "A step may have taken values out of a tensor. Return an intended constant by `op_convert_to_tensor()`."
       ),
       class = c("gradops_warning_gradient", "gradops_warning"), call = NULL
     )

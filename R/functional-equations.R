@@ -60,14 +60,14 @@ ode <- function(y, times, func, parms = NULL, method = "lsoda", rtol = 1e-6, ato
     slope <- found[[1L]]
     if (is.list(slope)) slope <- do.call(c, unname(slope))
     if (length(slope) != n) {
-      unsupported("func", sprintf("must give %d slopes, as `y` has elements; got %d.", n, length(slope)))
+      unsupported("func", sprintf("must return %d slopes, one for each element of `y`; got %d.", n, length(slope)))
     }
     list(slope = slope, more = found[-1L])
   }
   first <- rates(times[1L], y, parms)
   fixed <- c("euler", "rk4")
   if (method %in% fixed) {
-    if (!is.null(hini) || !is.null(hmax)) unsupported("hini", "and `hmax` are not used: steps are those of `times`.")
+    if (!is.null(hini) || !is.null(hmax)) unsupported("hini", "and `hmax` are not used: `times` gives the steps.")
     rows <- fixed_steps(y, times, function(t, y) rates(t, y, parms)$slope, method)
   } else {
     options <- list(rtol = rtol, atol = atol)
@@ -118,7 +118,7 @@ check_ode <- function(y, times, method, names, call = parent.frame()) {
   }
   refused <- intersect(names, ode_refused)
   if (length(refused) > 0L) {
-    unsupported("...", sprintf("has `%s`, an argument of deSolve's that is not known here.", refused[1L]), call = call)
+    unsupported("...", sprintf("has `%s`, which gradops does not support.", refused[1L]), call = call)
   }
   if (length(y) == 0L) unsupported("y", "must have elements.", call = call)
   if (length(times) < 2L) unsupported("times", "must be two numbers or more.", call = call)
@@ -161,7 +161,7 @@ adaptive_steps <- function(y, times, rates, parms, slope, method, options) {
     )))
   }
   if (is_any_tensor(slope) && is.null(known_values(slope))) {
-    needs_values("`ode()`", "In compiled code take the method \"rk4\", with `times` as close as it needs.", NULL)
+    needs_values("`ode()`", "In compiled code use the method \"rk4\", with `times` close enough for it.", NULL)
   }
   right <- function(t, y, ...) {
     parts[moving] <- Map(function(part, like) with_names(part, names(like)), list(...), parts[moving])

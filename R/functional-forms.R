@@ -19,7 +19,7 @@ check_differentiable <- function(x, name, call = parent.frame()) {
     plain <- if (is.object(part)) !is.atomic(part) || is_number(part) else !is.character(part) && !is.raw(part)
     if (!plain || is_r_function(part) || is.language(part)) {
       abort(
-        sprintf("`%s` must be numbers or tensors to be differentiated by; got %s.", name, friendly(part)),
+        sprintf("`%s` must be numbers or tensors to differentiate with respect to; got %s.", name, friendly(part)),
         class = c("gradops_error_type", "gradops_error"), argument = name, call = call
       )
     }

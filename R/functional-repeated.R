@@ -83,12 +83,12 @@ value_and_jacobian <- function(f, x) {
 # first call.
 has_loop <- function(f) any(c("for", "while", "repeat") %in% all.names(body(f)))
 
-# The same for parameters that may be a list.
+# Repeated derivatives for parameters that may be a list.
 repeated_of_lists <- function(f) {
   of_lists(f, repeated(f), function(of_vector) repeated(of_vector, users = f))
 }
 
-# The same for the `hessian` or `jacobian`, a matrix; for a named list, matrices for its parts.
+# Repeated `hessian` or `jacobian`: a matrix; for a named list, matrices for its parts.
 repeated_matrix <- function(f, of) {
   by_vector <- repeated(f, of)
   by_layout <- function(found, layout) {
@@ -272,7 +272,7 @@ pure_names <- function() {
   }
 }
 
-# Pure functions of R, in addition to those for which gradops has a function of the same name.
+# R's functions without effects that have no namesake in gradops.
 pure_functions <- c(
   "{", "(", "if", "for", "while", "repeat", "break", "next", "return", "function", "<-", "=", "[", "[[", "$", "::",
   "&&", "||", "!", ":", "~", "xor", "identity", "invisible", "list", "numeric", "integer", "double", "logical",

@@ -19,7 +19,7 @@
 #'
 #' On NumPy `f` may look at values: `if (sigma <= 0) return(1e10)`, `while`, `x[x > 0]`, `which(x > 0)`, `switch()`,
 #' `stopifnot()`, `identical()`, strings made of values (`paste()`, `format()`) and warnings that `tryCatch()` catches.
-#' A trace is valid for values with which `f` would take the same branches. Each call checks this, and traces `f` again
+#' A trace is valid for values for which `f` would take the same branches. Each call checks this, and traces `f` again
 #' for other branches, up to 32 times as long as earlier traces are used again; otherwise `f` runs uncompiled, with a
 #' warning. On other backends, and in functions that [op_scan()] and similar ops call, looking at values is an error:
 #' use `ifelse()`, [op_cond()] or [op_while_loop()].
@@ -345,7 +345,7 @@ direct_caller <- function(compiled) {
   }
 }
 
-# The same for a function that returns a value and its gradient. Python writes them into `memory`, which only this
+# A caller for functions that return a value and its gradient. Python writes them into `memory`, which only this
 # function sees, because converting a returned object costs another call. The attribute `alone` computes them without
 # Python, if the program consists of native code only (src/programs.c); it returns NULL if it cannot.
 pair_caller <- function(compiled) { # nolint: cyclocomp_linter. Its functions count as one.

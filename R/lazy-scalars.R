@@ -18,7 +18,7 @@ operation_in_log <- function(op, x, y = 0) {
   })
 }
 
-# The same for a unary operator.
+# The result of a unary operator.
 minus_in_log <- function(operator, x) {
   if (operator == "-") operation_in_log("negative", x)
 }

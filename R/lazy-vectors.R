@@ -6,7 +6,7 @@
 # The largest number of elements; for more, operations on arrays cost less.
 most_together <- 9L
 
-# Run code in which vectors are ordinary tensors.
+# Run code with vectors as ordinary tensors.
 without_vectors <- function(code) {
   before <- state$no_vectors
   state$no_vectors <- TRUE

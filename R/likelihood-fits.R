@@ -89,7 +89,7 @@ logLik.gradops_fit <- function(object, ...) {
 #' @export
 nobs.gradops_fit <- function(object, ...) {
   if (is.null(object$nobs)) {
-    refuse_parameters("nobs", "the number of observations is not known, set it as the fit is made", parent.frame())
+    refuse_parameters("nobs", "the number of observations is not known: set it when you make the fit", parent.frame())
   }
   object$nobs
 }

@@ -15,14 +15,14 @@
 #' @param conf.int,conf.level If `TRUE`, add confidence intervals; their level.
 #' @param effects `"fixed"` for the estimated parameters, `"ran_vals"` for the random effects, or both.
 #' @param method As for `confint()` and `residuals()`; for `as_draws()`, `"normal"` or `"nuts"`.
-#' @param data The data, by default those of the fit.
+#' @param data The data, by default the fit's.
 #' @param ndraws The number of draws over all chains.
 #' @param chains,tune The number of chains, and of warm-up draws in each, which tune step size and scales and are
 #'   dropped.
 #' @param model A fit, for marginaleffects.
-#' @param newdata Rows in the form in which marginaleffects passes them.
+#' @param newdata Rows, as marginaleffects passes them.
 #' @param type The name of a reported vector.
-#' @param coefs Estimates that replace those of the fit.
+#' @param coefs Estimates that replace the fit's.
 #' @param formula The formula of the linear predictor; its response, if there is one, is ignored.
 #' @param coefficients The name of the parameter with the coefficients, in the order of `model.matrix()`.
 #' @param trms,xlev,grid As emmeans passes them.
@@ -105,7 +105,7 @@ as_draws.gradops_fit <- function(x, ndraws = 4000, method = c("normal", "nuts"),
     return(posterior::as_draws_array(array(as.vector(found), dim(found), list(NULL, NULL, x$objective$names))))
   }
   if (length(x$problems) > 0L || !all(x$free)) {
-    refuse_parameters("x", "its estimates have no covariance: see `fit$problems`, and bounds that hold", parent.frame())
+    refuse_parameters("x", "its estimates have no covariance: see `fit$problems`, and active bounds", parent.frame())
   }
   at <- x$coefficients
   if (length(x$objective$random) > 0L) {
@@ -133,7 +133,7 @@ as_draws_df.gradops_fit <- function(x, ...) posterior::as_draws_df(as_draws.grad
 recover_data.gradops_fit <- function(object, formula, data = NULL, ...) {
   if (missing(formula)) { # emmeans raises an error with this text, and would hide ours
     return(paste(
-      "a likelihood does not tell its linear predictor. Give its formula and the parameter that has its coefficients:",
+      "a likelihood does not say what its linear predictor is. Give its formula and the parameter of its coefficients:",
       "`emmeans(fit, \"g\", formula = ~ g + x, coefficients = \"beta\")`."
     ))
   }

@@ -193,7 +193,7 @@ scope_of_marks <- function(density) {
   scope$density <- function(x, family, given, log) {
     places <- attr(x, "places")
     name <- scope$names[places[1L]]
-    if (!log) refuse_observed(name, "needs `log = TRUE` in its density, of which the likelihood is the sum")
+    if (!log) refuse_observed(name, "needs `log = TRUE` in its density: the likelihood is a sum of log densities")
     density(as_plain(x), name, places, family, lapply(given, as_plain), attr(x, "before"))
   }
   scope
@@ -232,7 +232,7 @@ simulated <- function(run) {
   seed <- sample.int(2e9L, 1L)
   drawn <- list()
   scope <- scope_of_marks(function(x, name, places, family, given, before) {
-    if (any(scope$seen[places], na.rm = TRUE)) refuse_observed(name, "is in two densities: neither draws it by itself")
+    if (any(scope$seen[places], na.rm = TRUE)) refuse_observed(name, "is in two densities: neither one draws it")
     scope$seen[places] <- TRUE
     scope$draws <- scope$draws + 1L
     set.seed(seed + scope$draws)
@@ -267,7 +267,7 @@ simulated <- function(run) {
       check_seen(scope, scope$seen)
       if (identical(before, drawn)) break
       runs <- runs + 1
-      if (runs > length(scope$names) + 1L) refuse_observed(scope$names[1L], "is drawn given what is drawn given it")
+      if (runs > length(scope$names) + 1L) refuse_observed(scope$names[1L], "depends on values that are drawn given it")
     }
   })
   list(drawn = drawn, reported = lapply(scope$reports$found, as_plain))
@@ -318,8 +318,8 @@ one_step_residuals <- function(
     if (method %in% c("slope", "mode")) {
       refused <- which(kinds > 0)[1L]
       if (!is.na(refused)) {
-        what <- c("are counts, of which there are `cdf` and", "have a probability at 0: there are")[kinds[refused]]
-        refuse_observed(scope$names[refused], paste(what, "`integral` residuals"))
+        what <- c("are counts, which have `cdf` and", "have a probability at 0, so they have")[kinds[refused]]
+        refuse_observed(scope$names[refused], paste(what, "`integral` residuals only"))
       }
       of_each <- model$ask(method, model$par, turns)
     } else {
@@ -359,7 +359,7 @@ check_support <- function(names, kinds, y, comes, range, support, discrete) {
   beyond <- which(comes & kinds != 1 & (y < range[1L] | y > range[2L]))[1L]
   if (!is.na(beyond)) refuse_parameters("range", sprintf("`%s` has %s outside", names[beyond], y[beyond]), NULL)
   missed <- which(counts & !is.null(support) & !y %in% support)[1L]
-  if (!is.na(missed)) refuse_parameters("discreteSupport", sprintf("`%s` has %s, too", names[missed], y[missed]), NULL)
+  if (!is.na(missed)) refuse_parameters("discreteSupport", sprintf("`%s` also has %s", names[missed], y[missed]), NULL)
 }
 
 count_families <- c(
@@ -373,10 +373,10 @@ weighing_scope <- function(method) {
   scope <- scope_of_marks(function(x, name, places, family, given, before) {
     is_normal <- family %in% c("mvnorm", "gmrf") && !tails
     if (family %in% c("multinom", "mvnorm", "gmrf", "autoreg") && !is_normal) {
-      refuse_observed(name, sprintf("has no residuals of `d%s()` one by one; normal ones are `gaussian`", family))
+      refuse_observed(name, sprintf("has no one-step residuals for `d%s()`; for normal ones use `gaussian`", family))
     }
     if (tails && (family == "hyper" || !exists(paste0("p", family), mode = "function"))) {
-      refuse_observed(name, sprintf("has no `cdf` residuals of `d%s()`, but `integral` ones", family))
+      refuse_observed(name, sprintf("has no `cdf` residuals for `d%s()`; use `integral`", family))
     }
     scope$seen[places] <- TRUE
     # 0 for a density, 1 for integers, 2 for a density and a positive probability of 0

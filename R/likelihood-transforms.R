@@ -112,7 +112,7 @@ free_pieces <- function(pieces, tops, names, transforms, random, call) {
   if (length(both) > 0L) {
     refuse_parameters(
       "transforms",
-      sprintf("`%s` is random: transform it in the likelihood, whose density is then of the free numbers", both[1L]),
+      sprintf("`%s` is random: transform it in the likelihood, with a density of the free numbers", both[1L]),
       call
     )
   }

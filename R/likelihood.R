@@ -159,7 +159,7 @@ bounds_of <- function(bound, default, model, argument, call) {
   named <- names(bound)
   both <- if (is.null(named)) model$transformed[any(is.finite(unlist(bound)))] else intersect(named, model$transformed)
   if (length(both) > 0L) {
-    refuse_parameters(argument, sprintf("`%s` has a transform, which is within bounds of its own", both[1L]), call)
+    refuse_parameters(argument, sprintf("`%s` has a transform, which has its own bounds", both[1L]), call)
   }
   if (is.null(named) && length(bound) %in% c(1L, length(model$par))) {
     return(rep_len(as.double(unlist(bound)), length(model$par)))
@@ -183,7 +183,7 @@ asked_by <- c(
 # objective() for parameters with a start.
 started <- function(f, start, random, map, transforms, integrate, data, call) {
   if (is.null(start) || !is.null(data)) {
-    refuse_parameters("start", "goes with `random`, `map` and `transforms`, and not with `data`", call)
+    refuse_parameters("start", "is needed for `random`, `map` and `transforms`, and does not go with `data`", call)
   }
   likelihood_of(f, start, random, map, transforms = transforms, integrate = integrate, call = call)
 }
@@ -294,7 +294,7 @@ parameters_of <- function(start, random, map, transforms, call) {
   names <- names(unlist(start))
   tops <- if (is_list) rep(names(start), lengths(start)) else names
   if (is.null(tops) || any(!nzchar(tops)) || is_list && anyDuplicated(names(start))) {
-    refuse_parameters("start", "the parameters need names, each its own", call)
+    refuse_parameters("start", "the parameters need different names", call)
   }
   parts <- lapply(parts, function(x) {
     storage.mode(x) <- "double"
@@ -389,7 +389,7 @@ check_has_effects <- function(parameters) {
   if (!any(parameters$random)) refuse_parameters("random", "there are no random effects to draw", NULL)
 }
 
-# Parameters in which random effects are marked, so that densities draw them.
+# The parameters with random effects marked, so that densities draw them.
 marked_effects <- function(p, parameters, observe) {
   if (any(parameters$random) && !parameters$is_list) {
     refuse_parameters("start", "must be a list for random effects to be drawn", NULL)

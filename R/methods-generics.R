@@ -102,7 +102,7 @@ check_known <- function(operator, e1, e2, call = parent.frame()) {
   if (is.atomic(e1) && anyNA(e1) || is.atomic(e2) && anyNA(e2)) {
     abort(
       c(
-        sprintf("`%s` with NA has no answer in a tensor of booleans.", operator),
+        sprintf("`%s` with NA gives NA, which a tensor of booleans cannot hold.", operator),
         i = "`is.na(x)` finds missing values."
       ),
       class = c("gradops_error_argument", "gradops_error"), call = call
@@ -247,7 +247,7 @@ Complex_tensor <- function(z) {
 
 no_method <- function(generic, call) {
   abort(
-    sprintf("`%s()` has no form for tensors.", generic),
+    sprintf("`%s()` is not available for tensors.", generic),
     class = c("gradops_error_type", "gradops_error"), call = call
   )
 }
@@ -276,7 +276,7 @@ Summary_tensor <- function(..., na.rm = FALSE) {
   Reduce(combine, parts)
 }
 
-# Convert integers to floats, in which R computes products.
+# Convert integers to floats: R computes products in floats.
 doubled <- function(x) {
   if (is.environment(x)) call_core("interop.r.as_double", x) else if (is.complex(x)) x else as.double(x)
 }
@@ -331,7 +331,7 @@ t_tensor <- function(x) {
   rank <- length(dim(x))
   if (rank > 2) {
     abort(
-      sprintf("`t()` is of matrices and vectors; got %d dimensions. Use `op_transpose()`.", rank),
+      sprintf("`t()` takes matrices and vectors; got %d dimensions. Use `op_transpose()`.", rank),
       class = c("gradops_error_shape", "gradops_error"), call = caller_env()
     )
   }

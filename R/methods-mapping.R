@@ -198,7 +198,7 @@ ifelse <- function(test, yes, no) {
   if (is.object(test) && is_tensor(test)) {
     return(choose_by(test, of_chosen_by(yes, test), of_chosen_by(no, op_logical_not(test))))
   }
-  # As in base R, `yes` and `no` are evaluated only if they are needed.
+  # `yes` and `no` are evaluated only if they are needed, as in base R.
   if (is.atomic(test) && !is.character(test)) {
     truth <- as.logical(test)
     some <- any(truth, na.rm = TRUE)

@@ -28,9 +28,9 @@ NULL
 masking <- function() {
   list(
     list(
-      title = "Generics that look at one argument",
+      title = "Generics that dispatch on one argument",
       reason = paste(
-        "R calls a method where the first argument is a tensor. It may be another one: `solve(m, tensor)`,",
+        "R dispatches on the first argument. Here another one may be the tensor: `solve(m, tensor)`,",
         "`c(1, tensor)`, `weighted.mean(1:3, tensor)`."
       ),
       names = c("c", "scale", "solve", "weighted.mean")
@@ -44,24 +44,24 @@ masking <- function() {
       names = c("%*%", "%o%", "%x%", "@")
     ),
     list(
-      title = "Functions that put results together",
+      title = "Functions that combine results",
       reason = paste(
-        "R makes a vector of numbers, and a list of what it does not know. Tensors that a function returns, or that a",
-        "list holds, become one tensor."
+        "R combines numbers into a vector, and other objects into a list. Here tensors that a function returns, or",
+        "that a list holds, become one tensor."
       ),
       names = c("Vectorize", "apply", "by", "mapply", "sapply", "tapply", "unlist", "unsplit", "vapply")
     ),
     list(
       title = "Solvers",
       reason = paste(
-        "R's compiled code wants a function that returns a number. Here it may return a tensor, and what is found has",
+        "R's compiled code needs a function that returns a number. Here it may return a tensor, and the solution has",
         "derivatives with respect to the tensors that the problem depends on."
       ),
       names = c("integrate", "nlm", "nlminb", "optim", "optimise", "optimize", "uniroot")
     ),
     list(
       title = "Functions that are, or return, functions of numbers",
-      reason = "The function that is returned, or the model, takes tensors too.",
+      reason = "The returned function, or the model, takes tensors as well.",
       names = c(
         "approxfun", "deriv", "deriv3", "splinefun", "SSasymp", "SSasympOff", "SSasympOrig", "SSbiexp", "SSfol",
         "SSfpl", "SSgompertz", "SSlogis", "SSmicmen", "SSweibull"
@@ -87,10 +87,10 @@ masked_sections <- function(namespace) {
   kept <- unlist(lapply(groups, `[[`, "names"))
   stopifnot(kept %in% names(home), !duplicated(kept))
   others <- list(
-    title = "Functions that are no generics",
+    title = "Functions that are not generics",
     reason = paste(
-      "R calls no method, whatever the arguments are. A tensor among them, at any place, is answered by gradops' ops,",
-      "with R's arguments and meaning."
+      "R dispatches on no argument. If any argument is a tensor, gradops' ops compute the result, with R's arguments",
+      "and meaning."
     ),
     names = setdiff(names(home), kept)
   )

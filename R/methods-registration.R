@@ -1,4 +1,4 @@
-# The registration of methods by which base R's functions work on tensors.
+# Registration of the methods that make base R's functions work on tensors.
 #
 # If base R's function is a generic, tensors have methods, registered at load time; they silently replace reticulate's
 # own. If it is not, gradops exports a namesake with the same arguments. The namesake tests whether an argument has a

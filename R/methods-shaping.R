@@ -83,7 +83,7 @@ assign_dim_tensor <- function(x, value) {
   }
   if (prod(value) != length(x)) {
     abort(
-      sprintf("dimensions %s are of %d elements; the tensor has %d.", toString(value), prod(value), length(x)),
+      sprintf("dimensions %s need %d elements; the tensor has %d.", toString(value), prod(value), length(x)),
       class = c("gradops_error_shape", "gradops_error"), argument = "value", call = NULL
     )
   }

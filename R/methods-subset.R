@@ -88,7 +88,7 @@ subset_tensor <- function(x, ..., drop = TRUE) { # nolint: cyclocomp_linter. The
   if (is_tensor(position)) part else with_names(part, part_of_names(names, position, drop))
 }
 
-# TRUE if known missing elements are among those that are read.
+# TRUE if some of the elements that are read are known to be missing.
 reads_missing <- function(x, ...) {
   missing <- if (is_marked(x)) missing_in(x)
   if (!is.logical(missing) || !any(missing)) {

@@ -18,7 +18,7 @@
 #'
 #' Shards that Dask or Ray hold (a `dask.bag.Bag`, a list of `dask.delayed` values, of futures or of Ray's references)
 #' are summed by their workers, which run Python. Then `f` is a Python function, `cluster` and `jit` are not used, and
-#' there are no further arguments. Gradients are those of the sum in one process, up to the order in which numbers are
+#' there are no further arguments. Gradients equal those in one process, up to the order in which numbers are
 #' added.
 #' @section Random effects:
 #' With `start`, a named list of numbers, vectors and matrices, the functions take the estimated parameters as one

@@ -117,10 +117,10 @@ has_codes <- function(x, name, call) {
   abort(
     c(
       sprintf(
-        "%s must be a tensor or numbers; got %s, whose numbers alone are not what it is.",
+        "%s must be a tensor or numbers; got %s, whose numbers are only codes for it.",
         quoted_name(name), friendly(x)
       ),
-      i = sprintf("`%s` of it says that they are meant.", instead)
+      i = sprintf("Use `%s` of it if the numbers are meant.", instead)
     ),
     class = c("gradops_error_type", "gradops_error"), argument = name, call = call
   )
@@ -258,7 +258,7 @@ no_argument <- function(..., call = parent.frame()) {
     c(
       sprintf(
         "It has the arguments %s, and %s.", toString(sprintf("`%s`", own)),
-        if (length(wrong) > 0) sprintf("none that is called `%s`", wrong[1]) else "takes no more"
+        if (length(wrong) > 0) sprintf("none called `%s`", wrong[1]) else "no others"
       ),
       i = if (length(instead) > 0) sprintf("Write `%s =`.", instead[1])
     ),

@@ -110,7 +110,7 @@ returned <- function(value) {
   as_python(value, callback_value)
 }
 
-# A formal's default in the form in which Python receives it.
+# A formal's default in the form that Python receives.
 formal_default <- function(default) {
   if (rlang::is_missing(default)) {
     "none"

@@ -16,7 +16,7 @@ py_call <- function(.f, ...) {
   py_call_list(.f, arguments, keywords)
 }
 
-# The same with the arguments in two lists, without and with names.
+# Call Python with the arguments in two lists, without and with names.
 py_call_list <- function(f, arguments, keywords = list()) {
   if (is.environment(state$scalars)) state$scalars$write() # Python must see operations in R's order
   result <- suspendInterrupts(

@@ -152,7 +152,7 @@ random_seed_generator <- function(seed = NULL, name = NULL, ...) {
   structure(generator, class = "gradops_seed_generator")
 }
 
-stopped <- "`op_stop_gradient()` of it says that none is wanted."
+stopped <- "Use `op_stop_gradient()` of it if no gradient is wanted."
 
 between <- function(minval, maxval, u, call = parent.frame()) {
   check_parameters(minval = minval, maxval = maxval, call = call)
@@ -175,7 +175,7 @@ sizes_of <- function(shape, call) {
     return(list())
   }
   if (!is.numeric(sizes) || anyNA(sizes) || any(sizes < 0 | sizes != round(sizes))) {
-    unsupported("shape", sprintf("must be whole numbers from 0 on; got %s.", friendly(shape)), call = call)
+    unsupported("shape", sprintf("must be integers from 0 on; got %s.", friendly(shape)), call = call)
   }
   as.list(as.integer(sizes))
 }
@@ -185,7 +185,7 @@ draw <- function(op, like, shape, seed, parameters = list(), call = parent.frame
   for (name in names(parameters)) {
     if (is_any_tensor(parameters[[name]]) && is_recorded(parameters[[name]])) {
       abort(
-        c(sprintf("`%s` is differentiated, but what is drawn has no gradient to it.", name), i = stopped),
+        c(sprintf("`%s` is differentiated, but the numbers drawn have no gradient by it.", name), i = stopped),
         class = c("gradops_error_gradient", "gradops_error"), argument = name, call = call
       )
     }
@@ -225,7 +225,7 @@ seed_number <- function(seed, call = parent.frame()) {
   }
   number <- !is_any_tensor(seed) && is.numeric(seed) && length(seed) == 1L && !is.na(seed)
   if (!number || seed != round(seed) || seed < 0) {
-    what <- sprintf("must be a whole number or a `random_seed_generator()`; got %s.", friendly(seed))
+    what <- sprintf("must be an integer or a `random_seed_generator()`; got %s.", friendly(seed))
     unsupported("seed", what, call = call)
   }
   as.integer(seed)

@@ -142,7 +142,7 @@ without_effect <- list(
 refuse_unknown <- function(of, given, call) {
   unknown <- setdiff(rlang::names2(given)[!vapply(given, isFALSE, NA)], without_effect[[of]])
   if (length(unknown) > 0L) {
-    refuse_parameters(unknown[1L], sprintf("is no argument of `%s()`; `?attach_rtmb` has those that are", of), call)
+    refuse_parameters(unknown[1L], sprintf("is not an argument of `%s()`; see `?attach_rtmb`", of), call)
   }
 }
 
@@ -207,11 +207,11 @@ laplace_method <- function(...) structure(list(FALSE), class = "LA")
 sequential_reduction <- function(x, discrete = FALSE) {
   if (discrete) {
     refuse_parameters(
-      "discrete", "is not known here: add up the probabilities of the states in the objective", parent.frame()
+      "discrete", "is not supported: add up the probabilities of the states in the objective", parent.frame()
     )
   }
   if (!is.numeric(x) || length(x) < 2L || is.unsorted(x, strictly = TRUE)) {
-    refuse_parameters("x", "must be numbers that grow", parent.frame())
+    refuse_parameters("x", "must be increasing numbers", parent.frame())
   }
   structure(list(as.double(range(x))), class = "SR")
 }
@@ -235,7 +235,7 @@ integral_of <- function(integrate, random, call) {
   others <- setdiff(random, names(flat))
   if (length(others) > 0L) {
     refuse_parameters(
-      "integrate", sprintf("`%s` is random, too: quadrature is over all random effects, or none", others[1L]), call
+      "integrate", sprintf("`%s` is also random: use quadrature for all random effects, or none", others[1L]), call
     )
   }
   domains <- unique(lapply(flat, `[[`, 1L))

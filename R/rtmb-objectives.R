@@ -5,7 +5,7 @@ get_all <- function(..., warn = TRUE) {
   for (part in list(...)) {
     for (name in names(part)) {
       if (warn && exists(name, envir = frame, inherits = FALSE)) {
-        rlang::warn(sprintf("`getAll()`: `%s` is there already, and is now another.", name), call = NULL)
+        rlang::warn(sprintf("`getAll()`: `%s` exists already and is replaced.", name), call = NULL)
       }
       assign(name, part[[name]], envir = frame)
     }

@@ -5,16 +5,16 @@
 
 sharded_evaluators <- function(f, data, jit, cluster, call = users_call()) {
   if (!is.null(cluster)) {
-    if (is_python(f)) cannot_travel("A Python function cannot travel to R workers.", "Pass an R function.", call)
+    if (is_python(f)) cannot_travel("A Python function cannot be sent to R workers.", "Pass an R function.", call)
     summed <- on_cluster(f, named_shards(data, call), jit, check_cluster(cluster, call), call)
   } else if (is_python(f)) {
     summed <- by_python(f, data, call)
   } else if (held_by_engine(data, call)) {
     cannot_travel(
-      "An R function cannot travel to the Python workers that hold `data`.",
+      "An R function cannot be sent to the Python workers that hold `data`.",
       c(
-        "Hold the shards in R, `data = list(...)`; `cluster = parallel::makeCluster(n)` gives them to R workers.",
-        "Or pass a Python function, which travels."
+        "Hold the shards in R, `data = list(...)`; `cluster = parallel::makeCluster(n)` sends them to R workers.",
+        "Or pass a Python function."
       ), call
     )
   } else {
@@ -170,7 +170,7 @@ worker_lost <- function(cluster, names, condition, call) {
   abort(
     c(
       sprintf("The worker of `cluster` that holds %s is lost.", paste(unlist(names[gone]), collapse = ", ")),
-      i = "Stop the cluster, make a new one and the objective anew."
+      i = "Stop the cluster, and make a new cluster and objective."
     ),
     class = c("gradops_error_shard", "gradops_error"), parent = condition, argument = "cluster", call = call
   )

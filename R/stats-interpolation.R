@@ -5,7 +5,7 @@
 #' function of stats is called; functions that it returns also take tensors. If `x` or `y` is a tensor, `x` must have no
 #' ties.
 #' @param x,y,xout Tensors, or what R takes.
-#' @param xmin,xmax Without `xout`, the ends of the interval in which the `n` points lie.
+#' @param xmin,xmax Without `xout`, the ends of the interval of the `n` points.
 #' @param method,n,yleft,yright,rule,f,ties,na.rm As in stats.
 #' @returns `approx()` and `spline()` return a list of `x` and `y`; the others a function. The value is NaN where R has
 #'   `NA`.

@@ -74,9 +74,9 @@ random_numbers <- function(family, name, n, ..., call = parent.frame()) {
 # Refusals -------------------------------------------------------------------------------------------------------------
 
 refused_methods <- function() {
-  counts <- "random counts are whole, and have no derivative by it"
-  ranks <- "the distribution of a test by ranks has no derivative here"
-  range <- "the distribution of the studentized range has no derivative here"
+  counts <- "random counts are integers, and have no derivative by it"
+  ranks <- "the derivative of a rank test's distribution is not implemented"
+  range <- "the derivative of the studentized range is not implemented"
   reasons <- list(
     rbinom = counts, rpois = counts, rgeom = counts, rnbinom = counts, rhyper = counts, psignrank = ranks,
     pwilcox = ranks, ptukey = range, qtukey = range

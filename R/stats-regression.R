@@ -123,7 +123,7 @@ factors_of <- function(qr, y, call = parent.frame()) {
 check_rank <- function(qr, full, call = parent.frame()) {
   if (qr$rank < full) {
     unsupported(
-      "qr", sprintf("must be of independent columns; got rank %d of %d columns.", qr$rank, ncol(qr$qr)),
+      "qr", sprintf("must have independent columns; got rank %d of %d columns.", qr$rank, ncol(qr$qr)),
       "Leave out columns that others determine.", call
     )
   }

@@ -115,8 +115,8 @@ same_time <- function(x, y) {
 not_in_time <- function(operator, why, call) {
   abort(
     c(
-      sprintf("`%s` has no answer for these series and tensors: %s.", operator, why),
-      i = "Align the series before: `ts.intersect(y, lag(y, -1))`; or take values alone, `as.numeric(y)`."
+      sprintf("`%s` is not defined for these series and tensors: %s.", operator, why),
+      i = "Align the series before: `ts.intersect(y, lag(y, -1))`; or use only the values, `as.numeric(y)`."
     ),
     class = c("gradops_error_argument", "gradops_error"), call = call
   )
@@ -129,7 +129,7 @@ bind_in_time <- function(parts, time, call = parent.frame()) {
     rows <- shape_of(part)
     if (has_time(part)) same_time(time_of(part), time) else length(rows) == 1L && rows %in% 0:1 || rows[1L] == n
   }, NA)
-  if (!all(fits)) not_in_time("cbind()", "they are not of one time", call)
+  if (!all(fits)) not_in_time("cbind()", "their times differ", call)
   with_time(bind(lapply(parts, unclass_series), 2L, call), time)
 }
 

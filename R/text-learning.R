@@ -177,7 +177,7 @@ text_each <- function(f, ..., threads = 8, progress = FALSE) {
   if (length(sizes) == 0 || length(unique(sizes)) > 1) {
     abort(
       if (length(sizes) == 0) {
-        "`text_each()` takes vectors or lists to go through."
+        "`text_each()` takes vectors or lists to iterate over."
       } else {
         sprintf("`text_each()` takes vectors of one length; got %s.", toString(sizes))
       },

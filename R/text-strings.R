@@ -244,7 +244,7 @@ shown_plainly <- function(x) {
   if (!is.object(x) || !is_tensor(x)) x else if (is_text(x)) as.character(x) else plain(x) %||% format_tensor(x)
 }
 
-# The same for strings. In functions that Python calls, a tensor without values is an error, not a description.
+# The content of a string. In functions that Python calls, a tensor without values is an error, not a description.
 values_for_strings <- function(x, what) {
   if (callbacks() == 0) shown_plainly(x) else seen(x, what)
 }

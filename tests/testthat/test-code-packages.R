@@ -112,7 +112,7 @@ test_once("mvtnorm's integration by random points raises an error that names it"
   skip_if_not_installed("mvtnorm")
   skip_without("numpy")
   expect_error(
-    gradient(function(p) c(mvtnorm::pmvnorm(upper = p)), at), "`pmvnorm\\(\\)` integrates by random points",
+    gradient(function(p) c(mvtnorm::pmvnorm(upper = p)), at), "`pmvnorm\\(\\)` integrates with random points",
     class = "gradops_error_argument"
   )
   expect_error(gradient(function(p) c(mvtnorm::pmvt(upper = c(1, 2), df = 3, delta = p)), at), "`delta`.*`pmvt\\(\\)`")

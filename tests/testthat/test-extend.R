@@ -61,7 +61,7 @@ test_once("bad input is named", {
   local_backend("numpy")
   expect_error(extend_op("f", 3), class = "gradops_error_type")
   expect_error(
-    extend_op("f", sqrt, derivative = 3), "`derivative` must be a list of functions",
+    extend_op("f", sqrt, derivative = 3), "`derivative` must be a named list of functions",
     class = "gradops_error_type"
   )
   expect_error(extend_op("f", function(x) x, kernels = list(3)), "`kernels`", class = "gradops_error_type")

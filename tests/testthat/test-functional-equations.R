@@ -58,14 +58,14 @@ test_once("unsupported arguments of ode() are refused", {
   refused("must be one of", c(y = 1), 0:2, fall, NULL, "rk5")
   refused("has `events`", c(y = 1), 0:2, fall, NULL, events = 1)
   refused("must return a list", c(y = 1), 0:2, function(t, y, p) -y)
-  refused("must give 1 slopes", c(y = 1), 0:2, function(t, y, p) list(c(y, y)))
-  refused("steps are those of `times`", c(y = 1), 0:2, fall, NULL, "rk4", hmax = 1)
+  refused("must return 1 slopes", c(y = 1), 0:2, function(t, y, p) list(c(y, y)))
+  refused("`times` gives the steps", c(y = 1), 0:2, fall, NULL, "rk4", hmax = 1)
   refused("two numbers or more", c(y = 1), 0, fall)
   refused("ends before the last", c(y = 1), c(0, 2), function(t, y, p) list(y^2), NULL, "ode45")
   shifted <- function(b) ode(c(y = 1), 0:2, function(t, y, p) list(-b * y), NULL, "ode45", 1e-8, 1e-8)[3, "y"]
   expect_equal(gradient(shifted, 0.5), -2 * exp(-1), tolerance = 1e-5)
   expect_error(
-    objective(shifted, jit = TRUE)$fn(0.5), "In compiled code take the method \"rk4\""
+    objective(shifted, jit = TRUE)$fn(0.5), "In compiled code use the method \"rk4\""
   )
   by_two <- ode(1:2, 0:1, function(t, y, p, by) list(by * y), NULL, "euler", by = 2)
   expect_equal(by_two[2, ], c(time = 1, `1` = 3, `2` = 6))

@@ -39,7 +39,7 @@ test_once("emmeans of the linear predictor match glm()", {
   refused <- function(message, ...) {
     expect_error(emmeans::emmeans(fit, "g", ...), message, class = "gradops_error_argument")
   }
-  expect_error(emmeans::emmeans(fit, "g"), "does not tell its linear predictor.*`emmeans\\(fit, \"g\", formula = ~ g")
+  expect_error(emmeans::emmeans(fit, "g"), "what its linear predictor is.*`emmeans\\(fit, \"g\", formula = ~ g")
   refused("`coefficients`: must name the parameter that has the 4 of the formula, one of `beta`", formula = ~ g + x)
   refused("no parameter `b` among `beta`", formula = ~ g + x, coefficients = "b")
   fit$data <- NULL

@@ -158,7 +158,7 @@ test_once("observations that cannot be simulated are named", {
     -sum(dpois(y, p$a, log = TRUE)) - sum(dpois(y[1], 1, log = TRUE))
   }
   refused(twice, "`y` is in two densities")
-  refused(function(p) -sum(dnorm(observed(y), mean(observed(y)) + p$a, log = TRUE)), "given what is drawn given")
+  refused(function(p) -sum(dnorm(observed(y), mean(observed(y)) + p$a, log = TRUE)), "values that are drawn given it")
   one <- function(i) -dpois(observed(y[i], "y"), 1, log = TRUE)
   refused(function(p) one(1) + one(2), "several sets")
   expect_error(residuals(maximize_likelihood(\(p) (p$a - 1)^2, list(a = 0))), "marks no observations")

@@ -130,8 +130,8 @@ test_each("errors name wrong transforms", {
     class = "gradops_error_argument"
   )
   positive <- list(sd = transform_positive())
-  expect_error(fit(positive, lower = list(sd = 0)), "bounds of its own", class = "gradops_error_argument")
-  expect_error(fit(positive, lower = 0), "bounds of its own", class = "gradops_error_argument")
+  expect_error(fit(positive, lower = list(sd = 0)), "its own bounds", class = "gradops_error_argument")
+  expect_error(fit(positive, lower = 0), "its own bounds", class = "gradops_error_argument")
   expect_error(transform_interval(1, 1), "less than `upper`", class = "gradops_error_argument")
   expect_error(transform_interval("a", 1), "must be numbers", class = "gradops_error_type")
   expect_error(

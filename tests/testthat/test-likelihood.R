@@ -115,7 +115,7 @@ test_each("problems of a fit are named", {
   expect_error(maximize_likelihood(f, start, random = "v"), "no parameter `v`", class = "gradops_error_argument")
   expect_error(maximize_likelihood(f, start, map = list(u = 1:3)), "its map 3", class = "gradops_error_argument")
   expect_error(maximize_likelihood(f, start, lower = c(w = 1)), "no parameter `w`", class = "gradops_error_argument")
-  expect_error(maximize_likelihood(f, list(1, 2)), "need names", class = "gradops_error_argument")
+  expect_error(maximize_likelihood(f, list(1, 2)), "need different names", class = "gradops_error_argument")
   expect_error(maximize_likelihood(f, list(a = "x")), class = "gradops_error_type")
   expect_error(maximize_likelihood(\(p) stop("no"), list(a = 1)), class = "gradops_error_callback")
   expect_error(objective(f, random = "u"), "`start`", class = "gradops_error_argument")

@@ -47,7 +47,7 @@ test_each("categorical draws, dropout, permutation", {
   expect_identical(shuffled[order(shuffled[, 1]), ], x)
   expect_false(identical(shuffled, x))
   expect_error(random_dropout(x, 1), class = "gradops_error_argument")
-  expect_error(random_normal(2L, seed = 1.5), "whole number", class = "gradops_error_argument")
+  expect_error(random_normal(2L, seed = 1.5), "an integer", class = "gradops_error_argument")
 })
 
 test_contract("gradients flow through draws, and compiled functions need a seed", {

@@ -165,7 +165,7 @@ test_each("residuals of normal vectors are whitened by their covariance", {
   obj$fn(obj$par)
   want <- solve(t(chol(kronecker(diag(4), cov + 1.5^2))), as.vector(y) - 0.3)
   expect_equal(oneStepPredict(obj, method = "fullGaussian")$residual, as.vector(want), tolerance = 1e-7)
-  expect_error(oneStepPredict(obj, method = "cdf"), "normal ones are `gaussian`", class = "gradops_error_argument")
+  expect_error(oneStepPredict(obj, method = "cdf"), "for normal ones use `gaussian`", class = "gradops_error_argument")
 })
 
 test_each("residuals follow `subset`, `conditional` and other observations as in RTMB", {
@@ -242,8 +242,8 @@ test_each("integrals that need densities only: RTMB's densities, and Tweedie's a
   expect_equal(oneStepPredict(obj, "g", method = "oneStepGaussian")$residual, data$g - 1, tolerance = 1e-6)
 
   refused <- function(message, ...) expect_error(oneStepPredict(obj, ...), message, class = "gradops_error_argument")
-  refused("`y` has no `cdf` residuals of `dtweedie\\(\\)`", "y", method = "cdf")
-  refused("`y` have a probability at 0: there are `integral`", "y")
+  refused("`y` has no `cdf` residuals for `dtweedie\\(\\)`", "y", method = "cdf")
+  refused("`y` have a probability at 0, so they have `integral`", "y")
   refused("`s` has 2 outside", "s", method = "oneStepGeneric", range = c(-2, 1))
   refused("`s` are no counts", "s", method = "oneStepGeneric", discrete = TRUE)
 })
@@ -370,12 +370,12 @@ test_each("integrate = supports TMB's methods for independent random effects", {
   expect_equal(obj$fn(obj$par), exact, tolerance = 1e-9)
   expect_equal(as.vector(obj$gr(obj$par)), numeric_gradient(obj$fn, obj$par), tolerance = 1e-6)
   expect_error(SR(0:3, discrete = TRUE), "add up the probabilities", class = "gradops_error_argument")
-  expect_error(SR(3:1), "numbers that grow", class = "gradops_error_argument")
+  expect_error(SR(3:1), "increasing numbers", class = "gradops_error_argument")
   refused <- function(...) MakeADFun(counts, start, ...)
   expect_error(refused(random = "u", integrate = list(v = GK())), "no parameter `v`", class = "gradops_error_argument")
   expect_error(refused(random = "u", integrate = list(u = 1)), "needs `GK\\(\\)`", class = "gradops_error_argument")
   expect_error(
-    refused(random = c("u", "a"), integrate = list(u = GK())), "`a` is random, too", class = "gradops_error_argument"
+    refused(random = c("u", "a"), integrate = list(u = GK())), "`a` is also random", class = "gradops_error_argument"
   )
   walk <- function(p) -sum(dnorm(p$u[2:4], p$u[1:3], exp(p$s), log = TRUE)) + sum((p$u - p$a)^2)
   walk <- MakeADFun(walk, start, random = "u", integrate = list(u = GK()))
@@ -561,7 +561,7 @@ test_each("MakeADFun(ADreport = TRUE) returns the reports and their Jacobian; un
   expect_error(o$he(), "no Hessian", class = "gradops_error")
   shared <- MakeADFun(roots, start, map = list(u = factor(c(1, 1)), phi = factor(c(NA, NA))), ADreport = TRUE)
   expect_equal(shared$gr(), matrix(c(0, 0, 2, 2)))
-  expect_error(MakeADFun(roots, start, randon = "u"), "`randon`: is no argument", class = "gradops_error_argument")
+  expect_error(MakeADFun(roots, start, randon = "u"), "`randon`: is not an argument", class = "gradops_error_argument")
   expect_error(MakeADFun(roots, start, ridge.correct = TRUE), "ridge.correct", class = "gradops_error_argument")
   expect_identical(MakeADFun(roots, start, DLL = "x", inner.control = list(), ridge.correct = FALSE)$fn(), 10)
   expect_error(

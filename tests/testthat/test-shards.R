@@ -59,7 +59,7 @@ test_once("bad shards and clusters are refused", {
   refused(sum, "must be a list of shards; got a primitive function")
   expect_error(objective(loss, cluster = 2), "`cluster` needs `data`", class = "gradops_error_argument")
   python <- reticulate::import_builtins(convert = FALSE)$sum
-  expect_error(objective(python, data = pieces, cluster = 2), "cannot travel to R", class = "gradops_error_type")
+  expect_error(objective(python, data = pieces, cluster = 2), "cannot be sent to R", class = "gradops_error_type")
   refused(pieces, "`cluster` must be a cluster", cluster = 2)
 })
 
@@ -96,7 +96,7 @@ test_once("shards held by Python engines are summed by their workers", {
   local_backend("numpy")
   dask <- reticulate::import("dask", convert = FALSE)
   shards <- lapply(split(waits$y, waits$group), \(y) dask$delayed(reticulate::np_array(y)))
-  expect_error(objective(loss, data = shards), "cannot travel to the Python workers", class = "gradops_error_type")
+  expect_error(objective(loss, data = shards), "cannot be sent to the Python workers", class = "gradops_error_type")
   f <- reticulate::py_run_string("
 from gradops import ops
 def f(p, y):
