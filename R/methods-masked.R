@@ -4,7 +4,7 @@
 #' variables. If no argument has a class, R's own code runs with the arguments unchanged: its results, warnings and
 #' errors are R's. The package prefix calls R's function directly: `base::diag()`, `stats::sd()`. Each link leads to the
 #' function's page for tensors.
-#' R's own list of what a package masks is long, so gradops says one line instead, and a line for each other package or
+#'
 #' R's own list of what a package masks is long, so gradops prints one line instead, and a line for each other package
 #' or attached object whose functions it masks, or that masks gradops' functions.
 #' `suppressPackageStartupMessages(library(gradops))` silences them. `conflicts(detail = TRUE)` lists all names as
@@ -12,9 +12,10 @@
 #' asks for R's list, R prints it; if it forbids masking, `library(gradops, mask.ok = TRUE)` allows it.
 #' `library(gradops, exclude = "filter")` does not mask that function; code inside [gradient()] and similar functions
 #' finds the namesakes either way.
-#' Generics of R that look at the first argument, such as `mean()`, `print()`, `t()`, `rep()`, are not masked: tensors
+#'
 #' Generics of R that dispatch on the first argument, such as `mean()`, `print()`, `t()`, `rep()`, are not masked:
 #' tensors have methods.
+#'
 #' @eval masked_sections(parseNamespaceFile(".", "."))
 #' @seealso [tensor_statistics], [tensor_matrices], [tensor_distributions], [tensor_mapping].
 #' @examplesIf gradops_available()

@@ -1,5 +1,5 @@
 # Operators between gradops' tensors and objects of other packages.
-#
+
 # From R 4.3 on, R calls chooseOpsMethod(), and gradops' method is chosen.
 choose_ops_method_tensor <- function(x, y, mx, my, cl, reverse) {
   TRUE

@@ -1,5 +1,5 @@
 # Conversion of R values for Python, and back.
-#
+
 # A tensor argument: Python objects unchanged, R values in the form that gradops.interop.r expects.
 operand <- function(x, name = substitute(x), call = parent.frame()) {
   if (is.environment(x)) x else as_python(x, name, call)

@@ -1,5 +1,5 @@
 # Interrupts: when R may jump, and when Python may raise.
-#
+
 # R may jump to the handler of an interrupt wherever it allocates memory. Within reticulate's compiled code that would
 # leave Python locked for good, so reticulate is called with interrupts suspended. Python still raises an interrupt if
 # `interrupts_suspended()` says that only this function suspends them (`interop/r/session.py`); the call then has no

@@ -233,7 +233,7 @@ seed_number <- function(seed, call = parent.frame()) {
 
 # The state of R's random number generator. A checkpointed function restores it before it runs again, and a change of it
 # shows that a compiled function draws random numbers.
-#
+
 # NULL if nothing has been drawn in this session yet.
 random_state <- function() {
   globalenv()[[".Random.seed"]]

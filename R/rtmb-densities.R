@@ -137,7 +137,7 @@ base_log <- function(x) log(x)
 # Sums of series whose terms rise to a peak and fall like a normal density. The sum runs over a grid of integers. If the
 # peak is wide, the step is larger than 1, and the sum of every `step`-th term times `step` is accurate to all digits,
 # as sums of smooth functions converge exponentially (Trefethen & Weideman 2014).
-#
+
 # For each peak a row of integers around it, not below `first`, and the logarithm of the step.
 around_peak <- function(peak, width, first, count = 201L) {
   peak <- op_stop_gradient(op_convert_to_tensor(peak))

@@ -1,9 +1,8 @@
 # Time series in expressions with tensors. If the two operands of an operator have different methods, R before 4.3 uses
 # neither (see methods-shared-operators.R). So while a function is differentiated or compiled, series share the method
 # of tensors, which calls that of stats if no operand is a tensor.
-#
+
 # TRUE if R needs this, so that `leave_to_stats()` must undo it.
-# TRUE where R needs it, so that `leave_to_stats()` must undo it.
 share_with_series <- function() {
   if (length(shared_operators) == 0L) {
     return(FALSE)

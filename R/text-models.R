@@ -6,10 +6,10 @@
 #' object that answers texts, `text_remembered()` one that records, replays, retries and counts calls, `text_scripted()`
 #' one that calls nothing, for tests and documents. Nothing is loaded or sent before a model is passed.
 #' @param x One of
-#' - an R function of `(prompt, system)`, in any order if one is named `system` or `system_prompt`; or of the prompt
-#'   only, which then starts with the system prompt;
+#'   - an R function of `(prompt, system)`, in any order if one is named `system` or `system_prompt`; or of the prompt
+#'     only, which then starts with the system prompt;
 #'   - a chat of \pkg{ellmer}: each call is a fresh conversation with its provider and its settings;
-#' - a Python client with `chat$completions$create`, such as that of `openai`, and the name of its `model`;
+#'   - a Python client with `chat$completions$create`, such as that of `openai`, and the name of its `model`;
 #'   - a name that Python's `litellm` knows: `"anthropic/claude-..."`;
 #'   - a model.
 #' @param model The name of the client's model; for `text_remembered()`, an object that `text_as_model()` takes, or
