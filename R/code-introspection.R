@@ -386,7 +386,7 @@ said <- function(x, condition) {
   if (condition %in% state$heard) seen(x, condition) else shown_plainly(x)
 }
 
-# Make `original` evaluate its first argument with handlers that belong to the code that is differentiated. An error
+# Make `try` evaluate its first argument with handlers that belong to the code that is differentiated. An error
 # that says that the code cannot be compiled is not meant for these handlers alone, so it is raised again.
 hearing <- function(try, always = character()) {
   force(try)
@@ -411,7 +411,8 @@ heard_by <- function(classes) {
   )
 }
 
-# Raise an error when compiled code would decide by an error that may depend on the values of its arguments.
+# Note an error that the code itself handles while it is compiled, as other values may not raise it; call_traced() then
+# raises the note. Errors of shape, type and axis do not depend on values.
 refuse <- function(error) {
   if (!is.null(state$refused) || inherits(error, base::paste0("gradops_error_", base::c("shape", "type", "axis")))) {
     return()
@@ -419,7 +420,7 @@ refuse <- function(error) {
   if (!inherits(error, "gradops_error_jit")) {
     error <- rlang::error_cnd(
       c("gradops_error_jit", "gradops_error"),
-      message = "`tryCatch()` or `try()` decides by an error, which other values may not raise: it is not compiled.",
+      message = "`tryCatch()` or `try()` decides by an error, which other values may not raise.",
       body = base::c(i = instead("Test for it before, with `if`")), parent = error, use_cli_format = TRUE
     )
   }

@@ -142,7 +142,7 @@ summary_overload <- function(name) {
 # In RTMB's scripts `diag(x)` of one parameter is a 1 x 1 matrix. For a report the script runs on plain numbers, so a
 # fraction is taken for a parameter: an identity matrix has an integer size.
 diag_overload <- function(x, ...) {
-  if (missing(x)) { # R then returns a 1 x 1 matrix
+  if (missing(x)) { # R's default is 1
     return(base::diag(...))
   }
   is_alone <- ...length() == 0L && !is.object(x) && is.numeric(x) && length(x) == 1L

@@ -202,7 +202,7 @@ test_each("residuals follow `subset`, `conditional` and other observations as in
     expect_error(oneStepPredict(obj, method = "oneStepGeneric", ...), message, class = "gradops_error_argument")
   }
   refused("`discrete`: `counts` are counts", discrete = FALSE)
-  refused("`discreteSupport`: `counts` has 7, too", discreteSupport = 0:5)
+  refused("`discreteSupport`: `counts` also has 7", discreteSupport = 0:5)
   refused("`range`: must be two numbers", range = c(1, 0))
   refused("`discreteSupport`: must be numbers", discreteSupport = "0")
 })
