@@ -103,7 +103,7 @@ print.gradops_transform <- function(x, ...) {
 free_pieces <- function(pieces, tops, names, transforms, random, call) {
   if (!is.null(transforms) && !is.list(transforms)) {
     abort(
-      "`transforms` must be a list of transforms by names of parameters, as `list(sd = transform_positive())`.",
+      "`transforms` must be a list of transforms named by parameters: `list(sd = transform_positive())`.",
       class = c("gradops_error_type", "gradops_error"), argument = "transforms", call = call
     )
   }
@@ -123,7 +123,7 @@ free_pieces <- function(pieces, tops, names, transforms, random, call) {
     }
     if (!inherits(transform, "gradops_transform")) {
       abort(
-        sprintf("`transforms`: `%s` must be a transform, as `transform_positive()`.", top),
+        sprintf("`transforms`: `%s` must be a transform, such as `transform_positive()`.", top),
         class = c("gradops_error_type", "gradops_error"), argument = "transforms", call = call
       )
     }

@@ -165,7 +165,7 @@ bind <- function(parts, axis, call = parent.frame()) {
   }
   if (any(matrices) && length(unique(sizes)) > 1L) {
     abort(
-      sprintf("Matrices must have equally many %s; got %s.", c("rows", "columns")[along], toString(sizes)),
+      sprintf("Matrices must have the same number of %s; got %s.", c("rows", "columns")[along], toString(sizes)),
       class = c("gradops_error_shape", "gradops_error"), call = call
     )
   }

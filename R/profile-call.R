@@ -37,7 +37,7 @@ profile_call <- function(code, times = 1) {
     abort("`times` must be a positive integer.", class = c("gradops_error_argument", "gradops_error"))
   }
   if (!is.null(state$clock)) {
-    abort("`profile_call()` runs already.", class = c("gradops_error_argument", "gradops_error"))
+    abort("`profile_call()` is already running.", class = c("gradops_error_argument", "gradops_error"))
   }
   call <- substitute(code)
   frame <- parent.frame()

@@ -131,7 +131,7 @@ on_cluster <- function(f, shards, jit, cluster, call) {
 check_cluster <- function(cluster, call) {
   if (!inherits(cluster, "cluster")) {
     abort(
-      sprintf("`cluster` must be a cluster of `parallel::makeCluster()`'s; got %s.", friendly(cluster)),
+      sprintf("`cluster` must be a cluster from `parallel::makeCluster()`; got %s.", friendly(cluster)),
       class = c("gradops_error_type", "gradops_error"), argument = "cluster", call = call
     )
   }

@@ -48,7 +48,7 @@ test_each("profile_call() restores all state, after errors as well", {
   second <- FALSE
   expect_error(profile_call(if (second) stop("later") else second <- TRUE), "later") # while the profilers run
   expect_null(state$clock)
-  expect_error(profile_call(profile_call(1)), "runs already", class = "gradops_error_argument")
+  expect_error(profile_call(profile_call(1)), "already running", class = "gradops_error_argument")
   expect_error(profile_call(1, times = 0), "positive integer", class = "gradops_error_argument")
   reticulate::py_run_string("import sys\ndef watch(*arguments): pass\nsys.setprofile(watch)")
   withr::defer(reticulate::py_run_string("sys.setprofile(None)"))
