@@ -141,7 +141,8 @@ op_convert_to_array <- function(x) {
 #' @rdname ops_extremes_of_two_tensors
 #' @details
 #' \describe{
-#' \item{`op_pmax(x1, x2)`, `op_pmin(x1, x2)`}{`op_maximum()` and `op_minimum()` by R's names, with the same gradient.}
+#' \item{`op_pmax(x1, x2)`, `op_pmin(x1, x2)`}{`op_maximum()` and `op_minimum()` by the names of R. Gradient: the same as
+#'   theirs.}
 #' }
 #' @returns `op_pmax()`, `op_pmin()`: As for `op_maximum()`.
 #' @export
