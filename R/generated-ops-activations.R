@@ -3,8 +3,8 @@
 #' Rectifiers
 #'
 #' @description
-#' Functions that are 0 or nearly so below, and nearly the identity above. At a kink the derivative is that of the
-#'   side where the function is flat, or of the left side where neither is. NaN stays NaN.
+#' Functions that are 0 or nearly 0 for negative elements, and the identity or nearly so for large ones. The
+#'   derivative at a kink is that of the flat side, or of the left side if neither is flat. NaN stays NaN.
 #'
 #' @details
 #' \describe{
@@ -23,8 +23,8 @@
 #' \item{`op_silu(x)`, `op_swish(x)`}{`x * sigmoid(x)` of each element, also called swish (Elfwing et al. 2017).
 #'   Gradient: `s + y * (1 - s)` with `s = sigmoid(x)`.}
 #' \item{`op_gelu(x)`}{`x` times the standard normal distribution function of `x` (Hendrycks and Gimpel 2016).
-#'   Gradient: `Phi(x) + x * phi(x)` with the normal distribution's function and density, or that of the
-#'   approximation.}
+#'   Gradient: `Phi(x) + x * phi(x)` with the normal distribution function and density, or the approximation's
+#'   derivative.}
 #' \item{`op_glu(x)`}{The first half of `x` along an axis times the sigmoid of the second (Dauphin et al. 2016).
 #'   Gradient: `sigmoid(b)` to the first half `a`, `a * s * (1 - s)` with `s = sigmoid(b)` to the second half `b`.}
 #' \item{`op_softplus(x)`}{`log(1 + exp(x))` of each element, without overflow (Dugas et al. 2000). Gradient:
@@ -170,22 +170,22 @@ op_sparse_plus <- function(x) {
 #' Shrinkage and thresholds
 #'
 #' @description
-#' Functions that make small elements 0. At a threshold the derivative is that of the flat side. NaN stays NaN.
+#' Functions that set small elements to 0. The derivative at a threshold is that of the flat side. NaN stays NaN.
 #'
 #' @details
 #' \describe{
 #' \item{`op_tanh_shrink(x)`}{`x - tanh(x)` of each element. Gradient: `tanh(x)**2`.}
 #' \item{`op_hard_shrink(x)`}{Each element where its magnitude is above `threshold`, else 0. Gradient: 1 where the
 #'   magnitude is above `threshold`, else 0.}
-#' \item{`op_soft_shrink(x)`}{Each element moved `threshold` towards 0, and 0 where its magnitude is at most that.
-#'   Gradient: 1 where the magnitude is above `threshold`, else 0.}
+#' \item{`op_soft_shrink(x)`}{Each element moved towards 0 by `threshold`; 0 where its magnitude is at most
+#'   `threshold`. Gradient: 1 where the magnitude is above `threshold`, else 0.}
 #' \item{`op_threshold(x, threshold, default_value)`}{Each element where it is above `threshold`, `default_value`
 #'   elsewhere. Gradient: 1 where `x` is above `threshold`, else 0.}
 #' }
 #' @param x A tensor, a variable, or R numbers.
 #' @param threshold `op_hard_shrink()`: The largest magnitude that becomes 0. `op_soft_shrink()`: The distance by
 #'   which elements move. `op_threshold()`: The bound above which elements stay.
-#' @param default_value The value of the others.
+#' @param default_value The value of all other elements.
 #' @returns A tensor of `x`'s shape and dtype; integers and bools give `floatx`.
 #'
 #' `op_hard_shrink()`: A tensor of `x`'s shape and dtype; bools give int64.
@@ -229,7 +229,7 @@ op_threshold <- function(x, threshold, default_value) {
 #' Sigmoids
 #'
 #' @description
-#' Functions that rise from one bound to another. At a kink the derivative is that of the flat side. NaN stays NaN.
+#' Functions that rise from one bound to another. The derivative at a kink is that of the flat side. NaN stays NaN.
 #'
 #' @details
 #' \describe{
@@ -302,7 +302,7 @@ op_sparse_sigmoid <- function(x) {
 #' Softmax
 #'
 #' @description
-#' Probabilities along an axis: not negative and of sum 1, or their logarithms.
+#' Probabilities along an axis, which are not negative and sum to 1, or their logarithms.
 #'
 #' @details
 #' \describe{

@@ -3,7 +3,7 @@
 #' Attention
 #'
 #' @description
-#' Each target as a mean of values, weighted by how well its query and their keys agree.
+#' Means of values for each target, weighted by how well its query matches the keys of the values.
 #'
 #' @details
 #' \describe{
@@ -12,19 +12,19 @@
 #'   to masked sources. See also [op_softmax()].}
 #' }
 #' @param query `(batch, targets, heads, width)`.
-#' @param key `(batch, sources, groups, width)`. With fewer groups than heads, as many heads in a row share a group
+#' @param key `(batch, sources, groups, width)`. With fewer groups than heads, consecutive heads share a group
 #'   (grouped-query attention, Ainslie et al. 2023).
 #' @param value `(batch, sources, groups, width)`; the width may be another.
 #' @param bias Added to the logits; broadcasts to `(batch, heads, targets, sources)`. -inf masks.
 #' @param mask True where a source may be attended to; broadcasts likewise.
 #' @param scale `1 / sqrt(width)` if NULL.
 #' @param is_causal Mask the sources after a target's own position.
-#' @param flash_attention TRUE asks for the fused kernel where a library has one, also where it can be
-#'   differentiated only once (PyTorch's); NULL takes it where that shows nowhere, on PyTorch's CPU also for first
-#'   derivatives without mask or bias; FALSE never.
-#' @param attn_logits_soft_cap A `cap` that bounds the scaled logits: `cap * tanh(logits / cap)`.
-#' @returns `(batch, targets, heads, width)`. A target that may attend to nothing gives 0. NumPy never holds the
-#'   logits of more than a few targets at once.
+#' @param flash_attention TRUE uses the library's fused kernel, if it has one, even if it can be differentiated only
+#'   once (PyTorch's). NULL uses it where results and derivatives are the same; on PyTorch's CPU also for first
+#'   derivatives without mask or bias. FALSE never uses it.
+#' @param attn_logits_soft_cap A bound `cap` on the scaled logits: `cap * tanh(logits / cap)`.
+#' @returns `(batch, targets, heads, width)`. A target whose sources are all masked gives 0. On NumPy only the
+#'   logits of a few targets are in memory at once.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not fit each other.
 #' @seealso [op_softmax()], [op_matmul()], [op_einsum()].

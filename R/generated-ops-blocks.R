@@ -3,15 +3,15 @@
 #' Blocks of images
 #'
 #' @description
-#' Windows of an image as columns and back, blocks of pixels as channels and back. Each is linear, and the gradient
-#'   of one is the other.
+#' Windows of an image to columns and back, blocks of pixels to channels and back. All are linear; in each pair the
+#'   gradient of one op is the other op.
 #'
 #' @details
 #' \describe{
 #' \item{`op_unfold(x, kernel_size)`}{The windows of images, each as a column. Gradient: [op_fold()] of the upstream
 #'   gradient.}
-#' \item{`op_fold(x, output_size, kernel_size)`}{Images from the columns of their windows, which add up where they
-#'   overlap. Gradient: [op_unfold()] of the upstream gradient.}
+#' \item{`op_fold(x, output_size, kernel_size)`}{Images made of the columns of their windows, which are added where
+#'   they overlap. Gradient: [op_unfold()] of the upstream gradient.}
 #' \item{`op_depth_to_space(x, block_size)`}{Channels as blocks of pixels: `block_size**2` times fewer channels, an
 #'   image as many times larger. Gradient: [op_space_to_depth()] of the upstream gradient.}
 #' \item{`op_space_to_depth(x, block_size)`}{Blocks of pixels as channels, the inverse of [op_depth_to_space()].
@@ -22,10 +22,11 @@
 #'   width)` with `"channels_first"`. Channels count the rows of a block first, then its columns, then the new
 #'   channels, whichever the layout (PyTorch's `pixel_shuffle` has the new channels first). `op_space_to_depth()`:
 #'   `(batch, height, width, channels)`, or `(batch, channels, height, width)` with `"channels_first"`.
-#' @param kernel_size The size of the window, one number or one for each dimension; so for all that follow.
-#' @param dilation Steps within the window.
-#' @param padding Zeros on both sides of the image.
-#' @param stride Steps of the window.
+#' @param kernel_size `op_unfold()`: The size of the window: one number, or one for each dimension, as for the
+#'   following arguments. `op_fold()`: As in [op_unfold()].
+#' @param dilation `op_unfold()`: Steps within the window. `op_fold()`: As in [op_unfold()].
+#' @param padding `op_unfold()`: Zeros on both sides of the image. `op_fold()`: As in [op_unfold()].
+#' @param stride `op_unfold()`: Steps of the window. `op_fold()`: As in [op_unfold()].
 #' @param output_size The sizes of the images.
 #' @param block_size Rows and columns of a block.
 #' @param data_format `"channels_last"` or `"channels_first"`.

@@ -7,13 +7,13 @@
 #'
 #' @details
 #' \describe{
-#' \item{`op_clip(x, x_min, x_max)`}{Each element, or the bound that it is beyond: `minimum(maximum(x, x_min),
-#'   x_max)`. Gradient: 1 to `x` where it is inside, 1 to the bound where it is beyond; on a bound half to each. See
-#'   also [op_maximum()], [op_where()], [op_custom_gradient()] to let gradients through.}
+#' \item{`op_clip(x, x_min, x_max)`}{Each element, or the bound if it is beyond one: `minimum(maximum(x, x_min),
+#'   x_max)`. Gradient: 1 to `x` where it is within the bounds, 1 to the bound where it is beyond; half to each
+#'   where they are equal. See also [op_maximum()], [op_where()], [op_custom_gradient()] to let gradients through.}
 #' \item{`op_nan_to_num(x)`}{`x` with numbers in place of NaN and infinities; complex parts one by one. Gradient: 1
-#'   where `x` is finite, else 0 (there it goes to the number put in place).}
-#' \item{`op_saturate_cast(x, dtype)`}{`x` in another dtype, elements beyond its range at its bounds. NaN becomes 0
-#'   in whole numbers. Gradient: The upstream gradient where `x` is inside the range, cast back; none to or from
+#'   where `x` is finite, else 0; there the gradient goes to the replacement.}
+#' \item{`op_saturate_cast(x, dtype)`}{`x` in another dtype, with elements clipped to its range. NaN becomes 0 in an
+#'   integer dtype. Gradient: The upstream gradient where `x` is inside the range, cast back; none to or from
 #'   integers and bools.}
 #' }
 #' @param x A tensor, a variable, or R numbers.

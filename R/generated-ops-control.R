@@ -3,23 +3,23 @@
 #' Conditional branches
 #'
 #' @description
-#' One of several functions, chosen by a value. Where the value is known, Python calls the one function, so that
-#'   gradients flow as through the same Python written by hand, also to tensors that the functions close over. Where
-#'   it is traced, the library's own primitive chooses (`lax.cond`, `tf.cond`).
+#' One of several functions, chosen by a value. If the value is known, Python calls that function, so that gradients
+#'   flow as in hand-written Python, also to tensors that the function closes over. If the value is traced, the
+#'   library's own primitive chooses (`lax.cond`, `tf.cond`).
 #'
 #' @details
 #' \describe{
-#' \item{`op_cond(pred, true_fn, false_fn)`}{The result of `true_fn()` if `pred`, else of `false_fn()`; only the one
-#'   is called where `pred` is known. See also [op_where()] for a choice by element, [op_switch()] among several.}
-#' \item{`op_switch(index, branches, ...)`}{The result of `branches[index](*operands)`, the index clamped to the
-#'   branches there are.}
+#' \item{`op_cond(pred, true_fn, false_fn)`}{The result of `true_fn()` if `pred`, else of `false_fn()`; if `pred` is
+#'   known, only one is called. See also [op_where()] for a choice by element, [op_switch()] among several.}
+#' \item{`op_switch(index, branches, ...)`}{The result of `branches[index](*operands)`, with the index clamped to
+#'   the range of branches.}
 #' }
 #' @param pred A single truth value.
-#' @param true_fn,false_fn Functions without arguments. Where `pred` is traced both are, and must give the same
-#'   structure, shapes and dtypes.
+#' @param true_fn,false_fn Functions without arguments. If `pred` is traced, so are both, and their results must
+#'   have the same structure, shapes and dtypes.
 #' @param index A single whole number.
-#' @param branches A list of functions. Where `index` is traced all are, and must give the same structure, shapes
-#'   and dtypes.
+#' @param branches A list of functions. If `index` is traced, so are all of them, and their results must have the
+#'   same structure, shapes and dtypes.
 #' @param ... More arguments.
 #' @param zero_indexed Count positions from 0, as in Python, rather than from 1.
 #' @returns The result of the function that is called.
@@ -56,10 +56,10 @@ op_switch <- function(index, branches, ..., zero_indexed = FALSE) {
 #' Loops
 #'
 #' @description
-#' Functions applied again and again. Where values are known, the loop is Python's, so that gradients flow as
-#'   through the same Python written by hand, also to tensors that the functions close over. Where they are traced,
-#'   it is the library's own primitive (`lax.scan`, `lax.while_loop`, `tf.while_loop`). `jit` on NumPy compiles a
-#'   loop as one step.
+#' Functions applied repeatedly. If values are known, the loop is Python's, so that gradients flow as in
+#'   hand-written Python, also to tensors that the functions close over. If values are traced, the loop is the
+#'   library's own primitive (`lax.scan`, `lax.while_loop`, `tf.while_loop`). `jit` on NumPy compiles a loop as one
+#'   step.
 #'
 #' @details
 #' \describe{
@@ -71,21 +71,21 @@ op_switch <- function(index, branches, ..., zero_indexed = FALSE) {
 #'   the steps; [op_fori_loop()]; [op_scan()].}
 #' \item{`op_fori_loop(lower, upper, body_fun, init_val)`}{Apply `body_fun` to a state for each whole number from
 #'   `lower` up to but without `upper`. Gradient: Through every step, to `init_val` and what `body_fun` closes over.
-#'   (On JAX and in `jit` on NumPy, bounds that are traced make a loop without reverse-mode derivative.) See also
-#'   [op_scan()], which also collects a result of each step; [op_while_loop()].}
+#'   (On JAX and in `jit` on NumPy, a loop with traced bounds has no reverse-mode derivative.) See also [op_scan()],
+#'   which also collects a result of each step; [op_while_loop()].}
 #' }
 #' @param f `carry, y = f(carry, x)`; `x` is NULL without `xs`, `y` may be NULL.
 #' @param init The first state; numbers become tensors. It must keep its structure, shapes and dtypes.
-#' @param xs Tensors whose rows, along the first dimension, are gone through.
+#' @param xs Tensors, or structures of them, to iterate over along the first dimension.
 #' @param length The number of rows; needed without `xs`.
 #' @param reverse Go from the last row to the first; the results stay in the order of `xs`.
-#' @param unroll The number of steps that a compiled loop takes at once (JAX); TRUE for all. (NumPy: a compiled loop
-#'   is one step of the program, with TRUE one for each of its steps.)
+#' @param unroll The number of steps that a compiled loop takes at once (JAX); TRUE for all. (On NumPy a compiled
+#'   loop is one step of the program; with TRUE, each iteration is one.)
 #' @param cond A function of the state to a single truth value. A tuple or list is passed as several arguments.
 #' @param body A function of the state to the next, which must have the same structure, shapes and dtypes.
 #' @param loop_vars The first state; numbers become tensors.
-#' @param maximum_iterations Stop after so many steps. On JAX, where a traced loop without a bound has no
-#'   reverse-mode derivative (a GradientError of gradops' derivatives), one with it has.
+#' @param maximum_iterations The most steps. On JAX, a traced loop has a reverse-mode derivative only with this
+#'   bound; without it gradops' derivatives raise a GradientError.
 #' @param lower,upper Whole numbers, or 0-d tensors of them.
 #' @param body_fun A function of the number (a 0-d int64 tensor) and the state to the next state, which must have
 #'   the same structure, shapes and dtypes.

@@ -7,10 +7,10 @@
 #'
 #' @details
 #' \describe{
-#' \item{`op_convert_to_tensor(x)`}{A tensor of `x`: tensors stay on their backend, all else goes to the default
-#'   one. Python floats become `floatx`, integers int64. Variables pass through, recorded. Gradient: 1, cast to
+#' \item{`op_convert_to_tensor(x)`}{`x` as a tensor: tensors stay on their backend, other values go to the default
+#'   backend. Python floats become `floatx`, integers int64. Variables pass through, recorded. Gradient: 1, cast to
 #'   `x`'s dtype.}
-#' \item{`op_array(x)`}{A tensor of `x`, as [op_convert_to_tensor()] makes it. Gradient: 1, cast to `x`'s dtype.}
+#' \item{`op_array(x)`}{`x` as a tensor, as [op_convert_to_tensor()] makes it. Gradient: 1, cast to `x`'s dtype.}
 #' \item{`op_cast(x, dtype)`}{`x` in another dtype. Complex to real keeps the real part. Gradient: The upstream
 #'   gradient cast back; none to or from integers and bools.}
 #' \item{`op_convert_to_numpy(x)`}{`x` as a NumPy array, detached and on the host. Gradient: none.}
@@ -27,8 +27,8 @@
 #'
 #' `op_copy()`: A tensor of `x`'s shape and dtype.
 #' @section Errors:
-#' - `gradops_error_argument`: `sparse` or `ragged`: gradops has dense tensors only. Numbers written out that an
-#'   integer `dtype` does not hold; those of NumPy arrays and of tensors are cast (`op_convert_to_tensor()`).
+#' - `gradops_error_argument`: `sparse` or `ragged`: gradops has dense tensors only. Also Python numbers that an
+#'   integer `dtype` cannot hold; NumPy arrays and tensors are cast (`op_convert_to_tensor()`).
 #' - `gradops_error_argument`: an unknown dtype (`op_cast()`).
 #' - `gradops_error_type`: a value that is not numeric, or a ragged list (`op_convert_to_tensor()`).
 #' @seealso [op_dtype()], [op_saturate_cast()], [op_view()], [config_floatx()].

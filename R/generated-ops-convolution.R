@@ -3,36 +3,39 @@
 #' Convolution
 #'
 #' @description
-#' In 1, 2 or 3 dimensions. Kernels are not flipped: a cross-correlation. Linear in inputs and kernel: the gradient
-#'   to each is a convolution of the upstream gradient with the other.
+#' In 1, 2 or 3 dimensions. Kernels are not flipped (cross-correlation). The result is linear in inputs and in
+#'   kernel; the gradient for either is a convolution of the upstream gradient with the other.
 #'
 #' @details
 #' \describe{
 #' \item{`op_conv(inputs, kernel)`}{Convolution of 1, 2 or 3 dimensions (the kernel is not flipped: a
 #'   cross-correlation). Gradient: A transposed convolution to `inputs`, a convolution of `inputs` with the upstream
 #'   gradient to `kernel`. See also [op_depthwise_conv()], [op_conv_transpose()], [op_max_pool()].}
-#' \item{`op_depthwise_conv(inputs, kernel)`}{Convolution of each channel by itself. Gradient: As of [op_conv()].}
-#' \item{`op_separable_conv(inputs, depthwise_kernel, pointwise_kernel)`}{Convolution of each channel by itself,
-#'   then of all channels at each position (Chollet 2016). Gradient: As of [op_conv()].}
-#' \item{`op_conv_transpose(inputs, kernel)`}{Transposed convolution: each input adds the kernel, times itself, to
-#'   the result around its place. Gradient: A convolution to `inputs`, a convolution of the upstream gradient with
+#' \item{`op_depthwise_conv(inputs, kernel)`}{Convolution of each channel separately. Gradient: As in [op_conv()].}
+#' \item{`op_separable_conv(inputs, depthwise_kernel, pointwise_kernel)`}{Convolution of each channel separately,
+#'   then of all channels at each position (Chollet 2016). Gradient: As in [op_conv()].}
+#' \item{`op_conv_transpose(inputs, kernel)`}{Transposed convolution: each input adds itself times the kernel to the
+#'   result around its position. Gradient: A convolution to `inputs`, a convolution of the upstream gradient with
 #'   `inputs` to `kernel`.}
 #' }
-#' @param inputs `(batch, *sizes, channels)`, or `(batch, channels, *sizes)` with `"channels_first"`.
+#' @param inputs As in [op_conv()]. `op_conv()`: `(batch, *sizes, channels)`, or `(batch, channels, *sizes)` with
+#'   `"channels_first"`.
 #' @param kernel `op_conv()`: `(*window, channels, filters)`. With fewer channels than `inputs` has, the convolution
-#'   is grouped: channels and filters fall into as many groups, each convolved by itself. `op_depthwise_conv()`:
-#'   `(*window, channels, multiplier)`: as many filters for each channel. `op_conv_transpose()`: `(*window, filters,
-#'   channels)`: the kernel of the convolution that this transposes.
-#' @param strides `op_conv()`: Steps of the window, one number or one for each dimension. `op_separable_conv()`: As
-#'   of [op_conv()], for the first. `op_conv_transpose()`: Distances in the result between neighbouring inputs.
+#'   is grouped: channels and filters are divided into groups, which are convolved separately.
+#'   `op_depthwise_conv()`: `(*window, channels, multiplier)`: `multiplier` filters for each channel.
+#'   `op_conv_transpose()`: `(*window, filters, channels)`: the kernel of the convolution that this transposes.
+#' @param strides `op_conv()`: The steps of the window, one number or one for each dimension. `op_depthwise_conv()`:
+#'   As in [op_conv()]. `op_separable_conv()`: As in [op_conv()], for the convolution of channels.
+#'   `op_conv_transpose()`: Distances in the result between neighbouring inputs.
 #' @param padding `op_conv()`: `"valid"`: windows within the inputs; `"same"`: zeros around them, so that there are
 #'   `ceil(size / stride)` results, an odd zero after the end; `"causal"` (1 dimension): zeros before the start
-#'   only. `op_separable_conv()`: As of [op_conv()], for the first. `op_conv_transpose()`: `"valid"`: the whole
-#'   result; `"same"`: its middle, `size * stride` long.
-#' @param data_format `"channels_last"` (also NULL) or `"channels_first"`. `op_separable_conv()`: As of [op_conv()],
-#'   for the first.
-#' @param dilation_rate `op_conv()`: Steps within the window. Strides and dilation go together on every backend.
-#'   `op_separable_conv()`: As of [op_conv()], for the first. `op_conv_transpose()`: Steps within the window.
+#'   only. `op_depthwise_conv()`: As in [op_conv()]. `op_separable_conv()`: As in [op_conv()], for the convolution
+#'   of channels. `op_conv_transpose()`: `"valid"`: the whole result; `"same"`: its middle, `size * stride` long.
+#' @param data_format `"channels_last"` (also NULL) or `"channels_first"`. `op_depthwise_conv()`: As in [op_conv()].
+#'   `op_separable_conv()`: As in [op_conv()], for the convolution of channels.
+#' @param dilation_rate `op_conv()`: Steps within the window. Strides and dilation can be combined on every backend.
+#'   `op_depthwise_conv()`: As in [op_conv()]. `op_separable_conv()`: As in [op_conv()], for the convolution of
+#'   channels. `op_conv_transpose()`: Steps within the window.
 #' @param depthwise_kernel `(*window, channels, multiplier)`.
 #' @param pointwise_kernel `(1, ..., 1, channels * multiplier, filters)`.
 #' @param output_padding With `reach = (window - 1) * dilation_rate + 1`, makes the result `(size - 1) * stride +

@@ -15,10 +15,10 @@
 #' \item{`op_ones_like(x)`}{Ones of `x`'s shape, backend and, unless given, dtype. Gradient: none.}
 #' \item{`op_full_like(x, fill_value)`}{`fill_value` in `x`'s shape, on its backend and, unless given, in its dtype.
 #'   Gradient: The sum of the upstream gradient, to `fill_value`; none to `x`.}
-#' \item{`op_empty(shape)`}{A tensor to be filled, of `floatx` unless `dtype` is given. It holds zeros: JAX and
-#'   TensorFlow have no memory without values, and one meaning serves all. Gradient: none.}
-#' \item{`op_empty_like(x)`}{A tensor to be filled, of `x`'s shape, backend and, unless given, dtype; zeros, as of
-#'   [op_empty()]. Gradient: none.}
+#' \item{`op_empty(shape)`}{A tensor to be filled, of `floatx` unless `dtype` is given. It holds zeros on every
+#'   backend, as JAX and TensorFlow have no uninitialised memory. Gradient: none.}
+#' \item{`op_empty_like(x)`}{A tensor to be filled, of `x`'s shape, backend and, unless given, dtype; it holds
+#'   zeros, as in [op_empty()]. Gradient: none.}
 #' }
 #' @param shape Sizes of the dimensions.
 #' @param dtype The result's dtype, such as `"float32"`; `NULL` is the usual one.
@@ -92,25 +92,25 @@ op_empty_like <- function(x, dtype = NULL) {
 #' Sequences of numbers
 #'
 #' @description
-#' On the default backend where no tensor is given.
+#' On the default backend if no argument is a tensor.
 #'
 #' @details
 #' \describe{
 #' \item{`op_linspace(start, stop)`}{`num` evenly spaced numbers from `start` to `stop`, with or without the end
-#'   point. Gradient: The upstream gradient to `start` and `stop`, weighted by how near each number is to them.}
+#'   point. Gradient: The upstream gradient to `start` and `stop`, with the weights of the linear interpolation.}
 #' \item{`op_logspace(start, stop)`}{`num` numbers from `base**start` to `base**stop`, evenly spaced on a
 #'   logarithmic scale. Gradient: `(1 - t) * log(base) * y` to `start` and `t * log(base) * y` to `stop` for `t`
 #'   from 0 to 1; `exponent * y / base` to `base`.}
-#' \item{`op_geomspace(start, stop)`}{`num` numbers from `start` to `stop`, each the same multiple of the one
-#'   before. Gradient: `(1 - t) * y / start` and `t * y / stop` for `t` from 0 to 1.}
+#' \item{`op_geomspace(start, stop)`}{`num` numbers from `start` to `stop` with a constant ratio between neighbours.
+#'   Gradient: `(1 - t) * y / start` and `t * y / stop` for `t` from 0 to 1.}
 #' }
 #' @param start,stop `op_linspace()`: Numbers or tensors, broadcast. `op_logspace()`: Exponents: numbers or tensors,
 #'   broadcast. `op_geomspace()`: Numbers or tensors of one sign, not 0, broadcast; complex ones make a spiral.
-#' @param num The number of them.
-#' @param endpoint Make `stop` the last one. `op_logspace()`: Make `base**stop` the last one.
-#' @param retstep Also give the step.
+#' @param num How many numbers.
+#' @param endpoint Whether `stop` is the last number. `op_logspace()`: Whether `base**stop` is the last number.
+#' @param retstep Whether to return the step too.
 #' @param dtype The result's dtype, such as `"float32"`; `NULL` is the usual one.
-#' @param axis The place of the new dimension. Counted from 1, or negative from the end.
+#' @param axis The position of the new dimension. Counted from 1, or negative from the end.
 #' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @param base A tensor, a variable, or R numbers.
 #' @returns `op_linspace()`: A tensor of the dtype of `start` and `stop`, `floatx` for whole numbers, unless `dtype`
@@ -162,7 +162,7 @@ op_geomspace <- function(start, stop, num = 50L, endpoint = TRUE, dtype = NULL, 
 #' Special matrices and grids
 #'
 #' @description
-#' On the default backend where no tensor is given.
+#' On the default backend if no argument is a tensor.
 #'
 #' @details
 #' \describe{
@@ -171,13 +171,13 @@ op_geomspace <- function(start, stop, num = 50L, endpoint = TRUE, dtype = NULL, 
 #' \item{`op_identity(n)`}{The `n` by `n` matrix with ones on its diagonal, zeros elsewhere. Gradient: none.}
 #' \item{`op_tri(N)`}{An `N` by `M` (or `N`) matrix with ones on and below its `k`-th diagonal, zeros above.
 #'   Gradient: none.}
-#' \item{`op_meshgrid(...)`}{For each vector a tensor of its values at every point of the grid that the vectors
+#' \item{`op_meshgrid(...)`}{For each vector, a tensor of its values at all points of the grid that the vectors
 #'   span. Gradient: The upstream gradient, summed over the other dimensions.}
 #' \item{`op_vander(x)`}{The matrix of the powers of a vector's elements: `x ** (N - 1), ..., x, 1` in the columns.
-#'   Gradient: `n * x**(n - 1)` in the column of `x**n`, right where elements are 0, as powers are repeated
+#'   Gradient: `n * x**(n - 1)` in the column of `x**n`, also where elements are 0: powers are computed as
 #'   products.}
 #' }
-#' @param N The number of rows. `op_vander()`: The number of columns; as many as rows without.
+#' @param N The number of rows. `op_vander()`: The number of columns; by default the number of rows.
 #' @param M The number of columns; `N` if NULL.
 #' @param k The diagonal: 0 is the main one, positive ones lie above it.
 #' @param dtype The result's dtype, such as `"float32"`; `NULL` is the usual one.
@@ -189,7 +189,7 @@ op_geomspace <- function(start, stop, num = 50L, endpoint = TRUE, dtype = NULL, 
 #' @param increasing Powers from 0 up, instead of down to 0.
 #' @returns A matrix of `floatx` unless `dtype` is given.
 #'
-#' `op_meshgrid()`: A list of tensors, one a vector, each with one dimension a vector.
+#' `op_meshgrid()`: A list of tensors, one for each vector, each with one dimension for each vector.
 #'
 #' `op_vander()`: A matrix of `x`'s dtype, a row for each element.
 #' @section Errors:

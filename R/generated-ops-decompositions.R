@@ -21,15 +21,15 @@
 #'   `f'(w)`, which a chain rule does not see. [op_expm()], [op_inv()], [op_logdet()] and `sqrtm`, `logm`,
 #'   `fractional_matrix_power`, `cosm`, `signm` of `gradops.scipy.linalg` have all derivatives there.}
 #' \item{`op_lu_factor(x)`}{Triangular factors by elimination with partial pivoting: `P @ x = L @ U`. Gradient: `P^T
-#'   L^-H (tril(L^H g_L) + triu(g_U U^H)) U^-H` (de Hoog et al. 2011); of non-square matrices by blocks.}
+#'   L^-H (tril(L^H g_L) + triu(g_U U^H)) U^-H` (de Hoog et al. 2011); for non-square matrices by blocks.}
 #' \item{`op_qr(x)`}{Orthonormal and upper triangular factor: `x = q @ r`. Gradient: `(g_q + q copyltu(r g_r^H -
-#'   g_q^H q)) r^-H` (Walter & Lehmann 2010); of wide matrices by blocks. In mode "complete" of functions that
-#'   depend on the extra columns of `q` through their span only.}
+#'   g_q^H q)) r^-H` (Walter & Lehmann 2010); for wide matrices by blocks. In mode "complete" it is right for
+#'   functions that depend on the extra columns of `q` only through their span.}
 #' \item{`op_svd(x)`}{Singular value decomposition: `x = u @ diag(s) @ vh`. Gradient: By Wan & Zhang 2019 and
-#'   Townsend 2016. Repeated singular values, and several of 0: see [op_eigh()]; with `compute_uv=FALSE` a value
-#'   that is repeated has the gradient by one of its vectors. There `sum(square(x))`, for the sum of squares of the
-#'   values, and the trace of the second factor of `gradops.scipy.linalg.polar`, for the sum of positive values,
-#'   have all derivatives.}
+#'   Townsend 2016. Repeated singular values, and several of 0: see [op_eigh()]; with `compute_uv=FALSE` a repeated
+#'   value has the gradient for one of its vectors. There `sum(square(x))`, for the sum of squares of the values,
+#'   and the trace of the second factor of `gradops.scipy.linalg.polar`, for the sum of positive values, have all
+#'   derivatives.}
 #' }
 #' @param x A tensor, a variable, or R numbers. `op_cholesky()`, `op_eigh()`: Symmetric (Hermitian) matrices; small
 #'   asymmetries are averaged out.
@@ -132,8 +132,8 @@ op_svd <- function(x, full_matrices = TRUE, compute_uv = TRUE) {
 #' \item{`op_slogdet(x)`}{Sign and logarithm of the absolute value of the determinant, where the determinant itself
 #'   may overflow. Gradient: `g * inv(x)^H` of the logarithm; of the sign only for complex matrices. NaN for
 #'   singular ones.}
-#' \item{`op_logdet(x)`}{Logarithm of the absolute value of the determinant: of the determinant, for positive
-#'   definite matrices. Gradient: `g * inv(x)^H`.}
+#' \item{`op_logdet(x)`}{Logarithm of the absolute value of the determinant; of positive definite matrices, of the
+#'   determinant itself. Gradient: `g * inv(x)^H`.}
 #' }
 #' @param x A tensor, a variable, or R numbers.
 #' @returns `op_det()`: A tensor of `x`'s shape without the last two dimensions.

@@ -209,8 +209,8 @@ op_divide_no_nan <- function(x1, x2) {
 #' \item{`op_allclose(x1, x2)`}{TRUE where all elements are close, by [op_isclose()].}
 #' }
 #' @param x1,x2 A tensor, a variable, or R numbers.
-#' @param rtol,atol Relative and absolute tolerance.
-#' @param equal_nan Count NaN as close to NaN.
+#' @param rtol,atol `op_isclose()`: Relative and absolute tolerance. `op_allclose()`: As in [op_isclose()].
+#' @param equal_nan `op_isclose()`: Count NaN as close to NaN. `op_allclose()`: As in [op_isclose()].
 #' @returns A bool tensor of the broadcast shape.
 #'
 #' `op_isclose()`: A bool tensor of the broadcast shape; equal infinities are close.
@@ -850,11 +850,11 @@ op_ldexp <- function(x1, x2) {
 #' \item{`op_erfinv(x)`}{The inverse of [op_erf()] at each element. Gradient: `sqrt(pi) / 2 * exp(erfinv(x)**2)`.}
 #' \item{`op_i0(x)`}{Modified Bessel function of the first kind, of order 0, of each element. Gradient: `i1(x)`.}
 #' \item{`op_gammainc(x1, x2)`}{Regularised lower incomplete gamma function, elementwise: the gamma distribution
-#'   function of shape `x1`. Gradient: By `x2` the density, `exp((x1 - 1) * log(x2) - x2 - lgamma(x1))`; by `x1`
-#'   that of an integral over the tail without the mode (Temme 1994 for the value; Takahasi and Mori 1974 for the
-#'   rule).}
-#' \item{`op_gammaincc(x1, x2)`}{Regularised upper incomplete gamma function, elementwise: `1 - gammainc(x1, x2)`
-#'   with its digits. Gradient: That of [op_gammainc()] with the other sign.}
+#'   function of shape `x1`. Gradient: To `x2` the density, `exp((x1 - 1) * log(x2) - x2 - lgamma(x1))`; to `x1` by
+#'   an integral over the tail that does not contain the mode (Temme 1994 for the value; Takahasi and Mori 1974 for
+#'   the quadrature rule).}
+#' \item{`op_gammaincc(x1, x2)`}{Regularised upper incomplete gamma function, elementwise: `1 - gammainc(x1, x2)`,
+#'   accurate where small. Gradient: Minus the gradient of [op_gammainc()].}
 #' }
 #' @param x A tensor, a variable, or R numbers.
 #' @param x1 The shape.
@@ -1005,7 +1005,7 @@ op_isreal <- function(x) {
 #' \item{`op_deg2rad(x)`}{Degrees to radians: `x * pi / 180`. Gradient: `pi / 180`.}
 #' \item{`op_rad2deg(x)`}{Radians to degrees: `x * 180 / pi`. Gradient: `180 / pi`.}
 #' \item{`op_sinc(x)`}{`sin(pi * x) / (pi * x)` of each element, 1 at 0. Gradient: `(cos(pi * x) - sinc(x)) / x`;
-#'   near 0 that of the power series, so right there to all orders.}
+#'   near 0 the power series' derivative, which is right to all orders.}
 #' }
 #' @param x,x1,x2 A tensor, a variable, or R numbers.
 #' @returns A tensor of `x`'s shape and dtype; integers and bools give `floatx`.

@@ -22,7 +22,7 @@
 #' @param ... `op_one_hot()`: Nothing: other names of arguments, such as `dim`, are an error that says the name
 #'   here. `op_multi_hot()`: More arguments.
 #' @param inputs Whole numbers, a row of labels along the second dimension (a vector is one row). A label that is
-#'   negative or too large counts for nothing.
+#'   negative or too large is ignored.
 #' @returns `op_one_hot()`: A tensor of one dimension more than `x`.
 #'
 #' `op_multi_hot()`: A tensor with the dimension of labels replaced by one of `num_classes`.

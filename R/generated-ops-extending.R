@@ -3,29 +3,29 @@
 #' Padding and repetition
 #'
 #' @description
-#' Tensors made larger by a margin or by copies of themselves.
+#' Ops that enlarge a tensor by a margin or by copies.
 #'
 #' @details
 #' \describe{
-#' \item{`op_tile(x, repeats)`}{`x` laid side by side with itself, `repeats` times along each dimension. Gradient:
-#'   The upstream gradient, summed over the copies.}
+#' \item{`op_tile(x, repeats)`}{`x` repeated as a whole, `repeats` times along each dimension. Gradient: The
+#'   upstream gradient, summed over the copies.}
 #' \item{`op_repeat(x, repeats)`}{`x` with each element along an axis repeated in place; of the flattened tensor
 #'   without one. Gradient: The upstream gradient, summed over each element's copies.}
 #' \item{`op_pad(x, pad_width)`}{`x` with elements added before and after it along each dimension. Gradient: The
-#'   upstream gradient inside, plus that of the copies at the elements they are copied from.}
+#'   upstream gradient inside, plus the gradients of copies at the elements that were copied.}
 #' }
 #' @param x A tensor, a variable, or R numbers.
-#' @param repeats `op_tile()`: One number for each dimension, the last dimensions first served; more numbers than
+#' @param repeats `op_tile()`: One number for each dimension, aligned with the last dimensions; more numbers than
 #'   dimensions add dimensions in front. `op_repeat()`: Numbers of copies, one for all or one for each element along
 #'   the axis.
 #' @param axis A dimension, from 1; a negative one counts from the end.
 #' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @param pad_width Numbers of elements: one for all sides, a pair (before, after) for all dimensions, or a pair for
 #'   each.
-#' @param mode The elements added: `"constant"` values; the `"edge"` value; those inside, mirrored without the edge
-#'   (`"reflect"`) or with it (`"symmetric"`); those at the other end (`"wrap"`); the `"maximum"`, `"minimum"` or
-#'   `"mean"` along the dimension.
-#' @param constant_values The constant, 0 by default; a 0-d tensor is differentiated too.
+#' @param mode The elements to add: `"constant"` values; the `"edge"` value; the elements mirrored without the edge
+#'   (`"reflect"`) or with it (`"symmetric"`); the elements of the other end (`"wrap"`); or the `"maximum"`,
+#'   `"minimum"` or `"mean"` along the dimension.
+#' @param constant_values The constant, 0 by default; may be a 0-d tensor, which gets a gradient.
 #' @returns `op_tile()`: A tensor of `x`'s dtype, each size times its number of repeats.
 #'
 #' `op_repeat()`: A tensor of `x`'s dtype, longer along `axis`; a vector without one.
@@ -33,9 +33,10 @@
 #' `op_pad()`: A tensor of `x`'s dtype.
 #' @section Errors:
 #' - `gradops_error_argument`: a negative number (`op_tile()`).
-#' - `gradops_error_argument`: a negative number, or not as many numbers as elements (`op_repeat()`).
+#' - `gradops_error_argument`: a negative number, or a number of repeats that differs from the number of elements
+#'   (`op_repeat()`).
 #' - `gradops_error_argument`: an unknown mode, negative widths, widths that do not fit the dimensions,
-#'   `constant_values` with another mode than constant, or an empty dimension with one (`op_pad()`).
+#'   `constant_values` with a mode other than constant, or such a mode with an empty dimension (`op_pad()`).
 #' - `gradops_error_axis`: an axis out of range (`op_repeat()`).
 #' @seealso [op_concatenate()], [op_broadcast_to()], [op_image_pad()].
 #' @examplesIf gradops_available()

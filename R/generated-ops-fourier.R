@@ -23,7 +23,7 @@
 #' }
 #' @param x A pair of a real and an imaginary part of one shape, or a complex tensor. `op_rfft()`: A real tensor.
 #'   `op_irfft()`: The first half of a spectrum: a pair of a real and an imaginary part of one shape, or a complex
-#'   tensor. The imaginary parts of the first element, and of the last for an even length, do not count.
+#'   tensor. The imaginary part of the first element, and of the last for an even length, is ignored.
 #' @param fft_length `op_rfft()`: The length of the transform; `x` is cut or filled up with 0. By default `x`'s last
 #'   size. `op_irfft()`: The length of the result; by default `2 * (n - 1)` for `x`'s last size n.
 #' @returns A pair of real tensors for a pair, a complex tensor for a tensor, of the same shape.

@@ -10,14 +10,14 @@
 #' \item{`op_image_rgb_to_grayscale(images)`}{Images of one channel: `0.2989 r + 0.587 g + 0.114 b` (the luma of
 #'   ITU-R BT.601). Gradient: The upstream gradient times the three weights.}
 #' \item{`op_image_rgb_to_hsv(images)`}{Hue, saturation and value of images of red, green and blue, all in `[0, 1]`
-#'   (Smith 1978). Gradient: Of the formula that holds for each pixel; hue and saturation of grey pixels have none.}
+#'   (Smith 1978). Gradient: The derivative of each pixel's formula; none for hue and saturation of grey pixels.}
 #' \item{`op_image_hsv_to_rgb(images)`}{Red, green and blue of images of hue, saturation and value, all in `[0, 1]`
-#'   (Smith 1978). Gradient: Of the formula that holds for each pixel's sixth of the colour circle.}
+#'   (Smith 1978). Gradient: The derivative of the formula for each pixel's sixth of the colour circle.}
 #' }
-#' @param images `op_image_rgb_to_grayscale()`: One image or a batch, of 3 channels; of 1 channel they come back as
-#'   they are. `op_image_rgb_to_hsv()`: One image or a batch, floating, of 3 channels with values in `[0, 1]`.
-#'   `op_image_hsv_to_rgb()`: One image or a batch, floating, of 3 channels with values in `[0, 1]`; a hue beyond
-#'   goes round.
+#' @param images `op_image_rgb_to_grayscale()`: One image or a batch, of 3 channels; images of 1 channel are
+#'   returned unchanged. `op_image_rgb_to_hsv()`: One image or a batch, floating, of 3 channels with values in `[0,
+#'   1]`. `op_image_hsv_to_rgb()`: One image or a batch, floating, of 3 channels with values in `[0, 1]`; a hue
+#'   outside wraps around.
 #' @param data_format `"channels_last"` (also NULL) or `"channels_first"`.
 #' @returns `op_image_rgb_to_grayscale()`: A tensor with one channel, of the dtype of `images`; integers are
 #'   rounded.
@@ -61,34 +61,34 @@ op_image_hsv_to_rgb <- function(images, data_format = NULL) {
 #' Filters of images
 #'
 #' @description
-#' Sums of neighbours, one axis after the other. Images are `(height, width, channels)`, or a batch of them; with
+#' Weighted sums of neighbours, one axis after the other. Images are `(height, width, channels)`, or a batch; with
 #'   `data_format="channels_first"` the channels stand before the height.
 #'
 #' @details
 #' \describe{
-#' \item{`op_image_gaussian_blur(images)`}{Images averaged with their neighbours, weighted by a normal density;
-#'   zeros lie around them. Gradient: To `images` the upstream gradient, blurred likewise; to `sigma` by the
+#' \item{`op_image_gaussian_blur(images)`}{Images averaged over neighbouring pixels, weighted by a normal density;
+#'   zeros surround the image. Gradient: To `images` the upstream gradient, blurred likewise; to `sigma` by the
 #'   density's derivative.}
-#' \item{`op_image_sobel_edges(images)`}{The slopes of images downwards and to the right, by Sobel's filters (Sobel
-#'   and Feldman 1968). Beyond the border images continue mirrored, so that a constant image has no edges. Gradient:
+#' \item{`op_image_sobel_edges(images)`}{The derivatives of images downwards and to the right, by Sobel's filters
+#'   (Sobel and Feldman 1968). Images are mirrored at the border, so that a constant image has no edges. Gradient:
 #'   The upstream gradient through the two filters, which are linear.}
-#' \item{`op_image_ssim(image1, image2)`}{Structural similarity of images: 1 for equal ones, at least -1 (Wang,
-#'   Bovik, Sheikh and Simoncelli 2004). Gradient: Of the formula, to both images.}
+#' \item{`op_image_ssim(image1, image2)`}{Structural similarity of images: 1 for equal images, at least -1 (Wang,
+#'   Bovik, Sheikh and Simoncelli 2004). Gradient: The derivative of the formula, to both images.}
 #' }
 #' @param images One image or a batch.
-#' @param kernel_size Rows and columns that count, or one number for both.
+#' @param kernel_size The rows and columns of the window, or one number for both.
 #' @param sigma The density's standard deviation in pixels, down and across, or one number for both; positive.
 #' @param data_format `"channels_last"` (also NULL) or `"channels_first"`.
 #' @param image1 One image or a batch.
-#' @param image2 As many images of the same shape.
+#' @param image2 Images of the same number and shape.
 #' @param max_val The largest value a pixel can have.
 #' @param filter_size Rows and columns of the window in which images are compared.
 #' @param filter_sigma The standard deviation of the window's normal density.
-#' @param k1 Steadies the comparison of dark parts.
-#' @param k2 Steadies the comparison of even parts.
+#' @param k1 Stabilises the comparison of dark parts.
+#' @param k2 Stabilises the comparison of uniform parts.
 #' @returns `op_image_gaussian_blur()`: A tensor of the shape and dtype of `images`; integers are rounded.
 #'
-#' `op_image_sobel_edges()`: A floating tensor of the shape of `images` and one more dimension of 2: down, right.
+#' `op_image_sobel_edges()`: A floating tensor of the shape of `images` with another dimension of 2: down, right.
 #'   Integers give `floatx`.
 #'
 #' `op_image_ssim()`: The mean over windows and channels: a tensor `(batch,)`, a scalar for one image; in the

@@ -12,24 +12,21 @@
 #'   gradient, 0 in what was left out.}
 #' \item{`op_image_pad(images)`}{Images with rows and columns of zeros around them. Gradient: The upstream gradient
 #'   without the borders.}
-#' \item{`op_image_extract_patches(images, size)`}{The patches of images at regular places, each laid out along the
+#' \item{`op_image_extract_patches(images, size)`}{Patches of images at regular positions, each flattened into the
 #'   channels. Gradient: The upstream gradient added up over the patches that a pixel is in.}
-#' \item{`op_image_extract_patches_3d(volumes, size)`}{The patches of volumes at regular places, each laid out along
+#' \item{`op_image_extract_patches_3d(volumes, size)`}{Patches of volumes at regular positions, each flattened into
 #'   the channels. Gradient: The upstream gradient added up over the patches that a voxel is in.}
-#' \item{`op_image_reconstruct_patches(patches, size, output_size)`}{The images, or volumes, of patches that lie
-#'   side by side: the inverse of [op_image_extract_patches()]. Gradient: The patches of the upstream gradient; 0 in
-#'   borders.}
+#' \item{`op_image_reconstruct_patches(patches, size, output_size)`}{Images, or volumes, made of adjacent patches:
+#'   the inverse of [op_image_extract_patches()]. Gradient: The patches of the upstream gradient; 0 in borders.}
 #' }
-#' @param images One image or a batch. `op_image_extract_patches()`: One image or a batch; volumes where `size` has
+#' @param images One image or a batch. `op_image_extract_patches()`: One image or a batch; volumes if `size` has
 #'   three numbers.
 #' @param top_cropping Rows to leave out above; two of this, `bottom_cropping` and `target_height` are needed.
 #' @param left_cropping Columns to leave out on the left; two of this, `right_cropping` and `target_width`.
 #' @param bottom_cropping Rows to leave out below.
 #' @param right_cropping Columns to leave out on the right.
-#' @param target_height `op_image_crop()`: The number of rows that stay. `op_image_pad()`: The number of rows in the
-#'   end.
-#' @param target_width `op_image_crop()`: The number of columns that stay. `op_image_pad()`: The number of columns
-#'   in the end.
+#' @param target_height The number of rows in the result.
+#' @param target_width The number of columns in the result.
 #' @param data_format `"channels_last"` (also NULL) or `"channels_first"`.
 #' @param top_padding Rows to put above; two of this, `bottom_padding` and `target_height` are needed.
 #' @param left_padding Columns to put on the left; two of this, `right_padding` and `target_width`.
@@ -37,19 +34,20 @@
 #' @param right_padding Columns to put on the right.
 #' @param size `op_image_extract_patches()`: A patch's height and width, or one number for both.
 #'   `op_image_extract_patches_3d()`: A patch's depth, height and width, or one number for all.
-#'   `op_image_reconstruct_patches()`: A patch's height and width, or one number for both; of volumes three numbers.
+#'   `op_image_reconstruct_patches()`: A patch's height and width, or one number for both; three numbers for
+#'   volumes.
 #' @param strides `op_image_extract_patches()`: Rows and columns from one patch to the next; `size` if NULL.
-#'   `op_image_extract_patches_3d()`: The way from one patch to the next; `size` if NULL.
-#'   `op_image_reconstruct_patches()`: `size`, also if NULL: patches that overlap are no image.
+#'   `op_image_extract_patches_3d()`: The distance from one patch to the next; `size` if NULL.
+#'   `op_image_reconstruct_patches()`: Must be `size` or NULL, as patches must not overlap.
 #' @param dilation_rate `op_image_extract_patches()`: Rows and columns from one pixel of a patch to the next.
-#'   `op_image_extract_patches_3d()`: The way from one voxel of a patch to the next.
+#'   `op_image_extract_patches_3d()`: The distance from one voxel of a patch to the next.
 #' @param padding `op_image_extract_patches()`: `"valid"` for the patches inside the image, `"same"` for zeros
 #'   around it, so that there are `ceil(size / stride)` of them. `op_image_extract_patches_3d()`: `"valid"` or
-#'   `"same"`, as of [op_image_extract_patches()]. `op_image_reconstruct_patches()`: `"valid"`, or `"same"` to take
-#'   off the borders that [op_image_extract_patches()] added.
+#'   `"same"`, as in [op_image_extract_patches()]. `op_image_reconstruct_patches()`: `"valid"`, or `"same"` to
+#'   remove the borders that [op_image_extract_patches()] added.
 #' @param volumes One volume `(depth, height, width, channels)` or a batch.
-#' @param patches As [op_image_extract_patches()] gives them, of one image or a batch.
-#' @param output_size The images' height and width, of volumes also their depth before these.
+#' @param patches The result of [op_image_extract_patches()], for one image or a batch.
+#' @param output_size The images' height and width, for volumes preceded by the depth.
 #' @returns A tensor of the dtype of `images`.
 #'
 #' `op_image_extract_patches()`: A tensor `(batch, rows, columns, height * width * channels)` of the dtype of
@@ -64,7 +62,7 @@
 #' - `gradops_error_argument`: not two of the three, or a target smaller than the image (`op_image_pad()`).
 #' - `gradops_error_argument`: an unknown `padding`, or sizes below 1 (`op_image_extract_patches()`,
 #'   `op_image_extract_patches_3d()`).
-#' - `gradops_error_argument`: `strides` other than `size`; an `output_size` that the patches do not make; an
+#' - `gradops_error_argument`: `strides` other than `size`; an `output_size` that does not fit the patches; an
 #'   unknown `padding` (`op_image_reconstruct_patches()`).
 #' - `gradops_error_shape`: other than 3 or 4 dimensions (`op_image_crop()`, `op_image_pad()`).
 #' - `gradops_error_shape`: a wrong number of dimensions, or a patch larger than the image

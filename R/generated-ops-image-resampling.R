@@ -3,17 +3,18 @@
 #' Sizes of images
 #'
 #' @description
-#' Along each axis the pixels of the result are weighted sums of the pixels there are. A pixel covers a unit square:
+#' Along each axis the pixels of the result are weighted sums of the image's pixels. A pixel covers a unit square;
 #'   its centre is at its index plus a half.
 #'
 #' @details
 #' \describe{
-#' \item{`op_image_resize(images, size)`}{Images in another height and width. The same on every backend: what Keras
-#'   leaves to each library (the cubic's slope, the borders, rounding) is chosen once, as in `jax.image.resize`;
-#'   `"area"` is as in TensorFlow. Gradient: The upstream gradient, spread back by the same weights.}
+#' \item{`op_image_resize(images, size)`}{Images in another height and width. Results are the same on every backend.
+#'   Choices that Keras leaves to each library (the cubic's slope, the borders, rounding) are as in
+#'   `jax.image.resize`; `"area"` is as in TensorFlow. Gradient: The upstream gradient, spread back by the same
+#'   weights.}
 #' \item{`op_image_scale_and_translate(images, output_shape, scale, translation, spatial_dims, method)`}{Images
-#'   scaled and moved: what is at `x` comes to `x * scale + translation`. Places are in pixels from the edge: the
-#'   centre of the first pixel is at 0.5. Gradient: To `images` the upstream gradient, spread back by the same
+#'   scaled and translated: the point `x` moves to `x * scale + translation`. Positions are in pixels from the edge:
+#'   the centre of the first pixel is at 0.5. Gradient: To `images` the upstream gradient, spread back by the same
 #'   weights; to `scale` and `translation` through the weights.}
 #' }
 #' @param images `op_image_resize()`: One image or a batch. `op_image_scale_and_translate()`: A tensor of any
@@ -21,15 +22,15 @@
 #' @param size The new height and width.
 #' @param interpolation `"nearest"`, `"bilinear"`, `"bicubic"`, `"lanczos3"`, `"lanczos5"` or `"area"` (the mean
 #'   over what a new pixel covers).
-#' @param antialias `op_image_resize()`: Widen the kernel when there are fewer new pixels, so that every old one
-#'   counts; without effect on `"nearest"` and `"area"`. `op_image_scale_and_translate()`: Widen the kernel where
-#'   the scale is below 1.
+#' @param antialias `op_image_resize()`: Widen the kernel when shrinking, so that every pixel contributes; without
+#'   effect on `"nearest"` and `"area"`. `op_image_scale_and_translate()`: Widen the kernel where the scale is below
+#'   1.
 #' @param crop_to_aspect_ratio Cut the images to the new shape's proportions first, in the middle.
 #' @param pad_to_aspect_ratio Extend the images to the new shape's proportions first, evenly.
-#' @param fill_mode The values there: see [op_image_map_coordinates()].
+#' @param fill_mode The values of the extension: see [op_image_map_coordinates()].
 #' @param fill_value The value for `"constant"`.
 #' @param data_format `"channels_last"` (also NULL) or `"channels_first"`.
-#' @param output_shape The sizes of all its dimensions afterwards.
+#' @param output_shape The shape of the result, all dimensions.
 #' @param scale,translation One number for each of `spatial_dims`.
 #' @param spatial_dims The dimensions to resample. Counted from 1, or negative from the end.
 #' @param method `"linear"`, `"bilinear"`, `"trilinear"` or `"triangle"`; `"cubic"`, `"bicubic"` or `"tricubic"`;
@@ -37,8 +38,8 @@
 #' @returns `op_image_resize()`: A tensor of the dtype of `images`; integers are rounded and cut to their dtype's
 #'   range.
 #'
-#' `op_image_scale_and_translate()`: A tensor of `output_shape` and the dtype of `images`, 0 where nothing came;
-#'   integers are rounded and cut to their dtype's range.
+#' `op_image_scale_and_translate()`: A tensor of `output_shape` and the dtype of `images`, 0 outside of the moved
+#'   image; integers are rounded and clipped to their dtype's range.
 #' @section Errors:
 #' - `gradops_error_argument`: an unknown `interpolation` or `fill_mode`, a `size` below 1, or cropping and padding
 #'   both (`op_image_resize()`).

@@ -3,27 +3,27 @@
 #' Transforms of images
 #'
 #' @description
-#' Images read at other places, between the pixels. Places are in pixels, and whole numbers are the pixels' centres.
-#'   The gradient reaches the places, so that a transform can be fitted to images (Jaderberg, Simonyan, Zisserman
-#'   and Kavukcuoglu 2015).
+#' Images read at positions between the pixels. Positions are in pixels; integers are the centres of pixels.
+#'   Gradients reach the positions, so that a transform can be fitted to images (Jaderberg, Simonyan, Zisserman and
+#'   Kavukcuoglu 2015).
 #'
 #' @details
 #' \describe{
-#' \item{`op_image_affine_transform(images, transform)`}{Images whose pixel `(x, y)` is read where a transform takes
-#'   it. Gradient: To `images` by the weights with which pixels are read; to `transform` by the slope between pixels
-#'   (none with `"nearest"`).}
-#' \item{`op_image_perspective_transform(images, start_points, end_points)`}{Images seen from elsewhere: what is at
-#'   four start points comes to the four end points. The projective map is found in closed form, from cross products
-#'   (Hartley and Zisserman 2004), so it has gradients without a solver. Gradient: To `images` by the weights with
-#'   which pixels are read; to the points by the slope between pixels (none with `"nearest"`).}
+#' \item{`op_image_affine_transform(images, transform)`}{Images whose pixel `(x, y)` is read at the position that a
+#'   transform gives. Gradient: To `images` by the weights with which pixels are read; to `transform` by the slope
+#'   between pixels (none with `"nearest"`).}
+#' \item{`op_image_perspective_transform(images, start_points, end_points)`}{Images in another perspective: a
+#'   projective map takes four start points to four end points. The map is computed in closed form from cross
+#'   products (Hartley and Zisserman 2004), so that it has gradients without a solver. Gradient: To `images` by the
+#'   weights with which pixels are read; to the points by the slope between pixels (none with `"nearest"`).}
 #' \item{`op_image_elastic_transform(images)`}{Images distorted at random, smoothly (Simard, Steinkraus and Platt
-#'   2003). Each pixel is read where a random displacement takes it: normal numbers of standard deviation `sigma`,
-#'   smoothed by a normal density of the same, times `alpha`; down and across independently, another for each image.
-#'   One seed gives one displacement on every backend, as NumPy draws it. Gradient: To `images` by the weights with
-#'   which pixels are read.}
-#' \item{`op_image_map_coordinates(inputs, coordinates, order)`}{Values of a tensor at places between its elements.
-#'   Gradient: To `inputs` by the weights with which elements are read; to `coordinates` by the slope between
-#'   elements (none with order 0).}
+#'   2003). Each pixel is read at a randomly displaced position. Displacements are normal numbers of standard
+#'   deviation `sigma`, smoothed by a normal density of the same deviation, times `alpha`; they are independent for
+#'   rows, columns and images. NumPy draws them, so a seed gives the same displacements on every backend. Gradient:
+#'   To `images` by the weights with which pixels are read.}
+#' \item{`op_image_map_coordinates(inputs, coordinates, order)`}{Values of a tensor at positions between its
+#'   elements. Gradient: To `inputs` by the weights with which elements are read; to `coordinates` by the slope
+#'   between elements (none with order 0).}
 #' }
 #' @param images One image or a batch.
 #' @param transform 8 numbers `a0, a1, a2, b0, b1, b2, c0, c1`, or a row of 8 for each image: `x` is read at `(a0
@@ -33,22 +33,22 @@
 #'   The values beyond the border, of elements `a b c d`: `"constant"` (`k k | a b c d | k k`), `"nearest"` (`a a |
 #'   a b c d | d d`), `"wrap"` (`c d | a b c d | a b`), `"mirror"` (`c b | a b c d | c b`) or `"reflect"` (`b a | a
 #'   b c d | d c`).
-#' @param fill_value The value for `"constant"`. `op_image_perspective_transform()`: The value of what comes from
-#'   outside. `op_image_map_coordinates()`: The `k` of `"constant"`.
+#' @param fill_value The value for `"constant"`. `op_image_perspective_transform()`: The value outside of the image.
+#'   `op_image_map_coordinates()`: The `k` of `"constant"`.
 #' @param data_format `"channels_last"` (also NULL) or `"channels_first"`.
 #' @param start_points Four points `(x, y)` in the images, a tensor `(4, 2)`, or `(batch, 4, 2)`.
-#' @param end_points Where they are to be.
+#' @param end_points The points that they are mapped to, of the same shape.
 #' @param alpha The factor of the smoothed displacements.
 #' @param sigma The width of the smoothing, in pixels; positive.
-#' @param seed A whole number; NULL for another distortion each time (in compiled functions: each trace).
+#' @param seed An integer; NULL for another distortion at each call (in compiled functions, at each trace).
 #' @param inputs A tensor of any dimensions but none.
-#' @param coordinates A tensor whose first dimension has an element for each dimension of `inputs`: the places, 0
-#'   being the first element's; they have any further shape.
-#' @param order 0 for the nearest element (of two equally near the later), 1 for the linear mean of those around.
+#' @param coordinates A tensor whose first dimension has an element for each dimension of `inputs`: the positions,
+#'   from 0 for the first element, in any further shape.
+#' @param order 0 for the nearest element (at a tie, the later one), 1 for linear interpolation.
 #' @returns A tensor of the shape and dtype of `images`; integers are rounded.
 #'
 #' `op_image_perspective_transform()`: A tensor of the shape and dtype of `images`; integers are rounded. NaN (0 for
-#'   integers) where three end points lie on one line, as there is no such map.
+#'   integers) where three end points are on one line, as no map exists.
 #'
 #' `op_image_map_coordinates()`: A tensor of the dtype of `inputs` in the further shape of `coordinates`; integers
 #'   are rounded.

@@ -3,13 +3,13 @@
 #' Choice by condition
 #'
 #' @description
-#' Both sides are computed, and the one that is not chosen gets the gradient 0. A NaN in the derivative of what made
-#'   that side still comes through: change the argument of a function where it has no finite derivative.
+#' Both sides are computed, and the one that is not chosen gets the gradient 0. A NaN in the derivative of that
+#'   side's computation still comes through: change the argument of a function where it has no finite derivative.
 #'
 #' @details
 #' \describe{
-#' \item{`op_select(condlist, choicelist)`}{For each element the choice of the first condition that is true;
-#'   `default` where none is. Gradient: The upstream gradient to the choice taken, 0 to the others.}
+#' \item{`op_select(condlist, choicelist)`}{For each element, the choice of the first condition that is true;
+#'   `default` where none is true. Gradient: The upstream gradient to the choice taken, 0 to the others.}
 #' }
 #' @param condlist Bool tensors.
 #' @param choicelist As many tensors or numbers, broadcast with them.
@@ -45,17 +45,17 @@ op_select <- function(condlist, choicelist, default = 0L) {
 #' Elements by position
 #'
 #' @description
-#' The gradient goes to the elements taken, as often as they are, and is 0 elsewhere.
+#' The gradient is added to each element as often as it is taken, and is 0 elsewhere.
 #'
 #' @details
 #' \describe{
 #' \item{`op_take(x, indices)`}{Elements of `x` at positions along an axis; of the flattened tensor without one.
 #'   Gradient: The upstream gradient at the chosen positions, added up where one is chosen twice; 0 elsewhere.}
-#' \item{`op_take_along_axis(x, indices)`}{Elements of `x` at positions along an axis, other positions for each line
-#'   along it. Gradient: The upstream gradient at the chosen positions, added up where one is chosen twice; 0
-#'   elsewhere.}
-#' \item{`op_unravel_index(indices, shape)`}{The positions along each dimension of positions in a flattened tensor
-#'   of `shape`. Gradient: none.}
+#' \item{`op_take_along_axis(x, indices)`}{Elements of `x` at positions along an axis, with separate positions for
+#'   each line along it. Gradient: The upstream gradient at the chosen positions, added up where one is chosen
+#'   twice; 0 elsewhere.}
+#' \item{`op_unravel_index(indices, shape)`}{Positions along each dimension of `shape`, for positions in the
+#'   flattened tensor. Gradient: none.}
 #' }
 #' @param x A tensor, a variable, or R numbers.
 #' @param indices `op_take()`: Whole numbers of any shape; negative ones count from the end. `op_take_along_axis()`:

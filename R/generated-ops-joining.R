@@ -3,7 +3,7 @@
 #' Joining
 #'
 #' @description
-#' Several tensors as one, in their promoted dtype.
+#' Several tensors joined into one, in their promoted dtype.
 #'
 #' @details
 #' \describe{
@@ -11,15 +11,15 @@
 #'   See also [op_stack()], [op_split()].}
 #' \item{`op_stack(x)`}{Tensors of one shape joined along a new dimension. Gradient: The upstream gradient, taken
 #'   apart. See also [op_concatenate()], [op_unstack()].}
-#' \item{`op_append(x1, x2)`}{`x2` after `x1` along an axis; both flattened without one. Gradient: The upstream
-#'   gradient, split.}
-#' \item{`op_hstack(xs, ...)`}{Tensors joined side by side: along the second dimension, vectors and numbers along
+#' \item{`op_append(x1, x2)`}{`x2` appended to `x1` along an axis; without an axis, both are flattened. Gradient:
+#'   The upstream gradient, split.}
+#' \item{`op_hstack(xs, ...)`}{Tensors joined horizontally: along the second dimension; vectors and numbers along
 #'   the first. Gradient: The upstream gradient, split.}
-#' \item{`op_vstack(xs, ...)`}{Tensors joined one below the other: along the first dimension, vectors and numbers as
+#' \item{`op_vstack(xs, ...)`}{Tensors joined vertically: along the first dimension; vectors and numbers become
 #'   rows. Gradient: The upstream gradient, split.}
-#' \item{`op_dstack(xs)`}{Tensors joined along the third dimension, which matrices, vectors (as rows) and numbers
-#'   get. Gradient: The upstream gradient, split.}
-#' \item{`op_column_stack(xs)`}{Tensors joined side by side: along the second dimension, vectors and numbers as
+#' \item{`op_dstack(xs)`}{Tensors joined along the third dimension, which is added to matrices, vectors (as rows)
+#'   and numbers. Gradient: The upstream gradient, split.}
+#' \item{`op_column_stack(xs)`}{Tensors joined horizontally: along the second dimension; vectors and numbers become
 #'   columns. Gradient: The upstream gradient, split.}
 #' }
 #' @param xs A list of tensors.
@@ -103,14 +103,14 @@ op_column_stack <- function(xs) {
 #' Splitting
 #'
 #' @description
-#' One tensor as several. Parts that a loss does not use have the gradient 0.
+#' One tensor split into several. Parts that a loss does not use get the gradient 0.
 #'
 #' @details
 #' \describe{
 #' \item{`op_split(x, indices_or_sections)`}{`x` cut along a dimension: into equal sections (an int) or before
 #'   positions (a list, ascending). Gradient: The pieces' upstream gradients, joined; zeros for unused ones.}
-#' \item{`op_unstack(x)`}{`x` taken apart along a dimension. Gradient: The parts' upstream gradients, stacked; zeros
-#'   for unused ones.}
+#' \item{`op_unstack(x)`}{The slices of `x` along a dimension, as a list. Gradient: The parts' upstream gradients,
+#'   stacked; zeros for unused ones.}
 #' \item{`op_array_split(x, indices_or_sections)`}{Split like [op_split()], but into sections that need not divide
 #'   the dimension: the first ones are one longer then. Gradient: The pieces' upstream gradients, joined; zeros for
 #'   unused ones.}
@@ -125,14 +125,14 @@ op_column_stack <- function(xs) {
 #' @param indices_or_sections The number of sections, or the numbers of elements before each cut, ascending.
 #' @param axis A dimension, from 1; a negative one counts from the end.
 #' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
-#' @param num The size of the dimension, if it should be checked.
+#' @param num The size of the dimension, to check it.
 #' @returns A list of tensors.
 #'
 #' `op_unstack()`: A list of tensors without the dimension.
 #' @section Errors:
 #' - `gradops_error_argument`: sections that do not divide the dimension, positions that do not ascend
 #'   (`op_split()`).
-#' - `gradops_error_argument`: another `num` (`op_unstack()`).
+#' - `gradops_error_argument`: `num` is not the size (`op_unstack()`).
 #' - `gradops_error_argument`: fewer than one section, or more than 1,048,576 and than the dimension has elements
 #'   (`op_array_split()`).
 #' - `gradops_error_argument`: sections that do not divide the dimension (`op_hsplit()`, `op_vsplit()`,

@@ -7,25 +7,25 @@
 #'
 #' @details
 #' \describe{
-#' \item{`op_ctc_loss(target, output, target_length, output_length)`}{Minus the log of the probability of the
-#'   labels, over all the ways to time them. Gradient: To `output`, the softmax less the probability that the class
-#'   is meant at the step (0 where the loss is infinite).}
+#' \item{`op_ctc_loss(target, output, target_length, output_length)`}{Negative log probability of the labels, summed
+#'   over all their alignments with the steps. Gradient: To `output`, the softmax minus the posterior probability of
+#'   the class at the step; 0 where the loss is infinite.}
 #' \item{`op_ctc_decode(inputs, sequence_lengths)`}{The most probable labels of sequences. Gradient: none.}
 #' }
 #' @param target `(batch, labels)`, whole numbers.
 #' @param output `(batch, steps, classes)`: numbers whose softmax the probabilities of the classes are.
-#' @param target_length `(batch,)`: how many labels count.
-#' @param output_length `(batch,)`: how many steps count.
-#' @param mask_index The class that stands for no label.
+#' @param target_length `(batch,)`: the number of labels.
+#' @param output_length `(batch,)`: the number of steps.
+#' @param mask_index `op_ctc_loss()`: The blank class. `op_ctc_decode()`: The class that stands for no label.
 #' @param zero_indexed Count classes from 0, as in Python and in keras3, rather than from 1, as the levels of a
 #'   factor and the results of [op_argmax()] do. Where they count from 1, a class 0 is an error.
 #' @param inputs `(batch, steps, classes)`: numbers whose softmax the probabilities of the classes are.
-#' @param sequence_lengths `(batch,)`: how many steps count.
+#' @param sequence_lengths `(batch,)`: the number of steps.
 #' @param strategy `"greedy"`: the best class of each step; `"beam_search"`: the labels of the largest probability
-#'   over all the ways to time them, keeping `beam_width` beginnings after each step.
-#' @param beam_width The number of beginnings that a beam search keeps after each step.
-#' @param top_paths The number of answers of a beam search.
-#' @param merge_repeated Greedy only: count a class that goes on over several steps once.
+#'   summed over alignments, keeping `beam_width` prefixes after each step.
+#' @param beam_width The number of prefixes that a beam search keeps after each step.
+#' @param top_paths The number of results of a beam search.
+#' @param merge_repeated Greedy only: count a class repeated over consecutive steps once.
 #' @returns `op_ctc_loss()`: `(batch,)`; infinite where there are too few steps for the labels.
 #'
 #' `op_ctc_decode()`: The labels, positions among the classes, as int64 `(1 or top_paths, batch, steps)` with -1
@@ -33,7 +33,8 @@
 #'   of the probabilities.
 #' @section Errors:
 #' - `gradops_error_argument`: an unknown `strategy`, or more `top_paths` than `beam_width` (`op_ctc_decode()`).
-#' - `gradops_error_axis`: a `mask_index` that is no class.
+#' - `gradops_error_axis`: a `mask_index` that is not a class (`op_ctc_loss()`).
+#' - `gradops_error_axis`: a `mask_index` that is no class (`op_ctc_decode()`).
 #' - `gradops_error_shape`: other numbers of dimensions, or batches of different sizes.
 #' - `gradops_error_type`: labels that are not whole numbers (`op_ctc_loss()`).
 #' @seealso [op_categorical_crossentropy()], [op_log_softmax()], [op_scan()].
@@ -69,7 +70,7 @@ op_ctc_decode <- function(
 #' Losses
 #'
 #' @description
-#' One number for each element or row. Probabilities are kept [config_epsilon()] away from 0 and 1.
+#' Losses of each element or row. Probabilities are clipped to stay [config_epsilon()] away from 0 and 1.
 #'
 #' @details
 #' \describe{
@@ -88,8 +89,8 @@ op_ctc_decode <- function(
 #'   The true probabilities of the classes (often one-hot). `op_sparse_categorical_crossentropy()`: Whole numbers in
 #'   `output`'s shape without `axis` (or with a size of 1 there). A label that is negative or too large has loss 0.
 #' @param output The predicted probabilities, divided by their sum to give `p`; with `from_logits` numbers whose
-#'   softmax `p` is. `op_binary_crossentropy()`: The predicted probabilities `p`; with `from_logits` numbers whose
-#'   sigmoid they are, for which the formula neither overflows nor rounds to 0.
+#'   softmax `p` is. `op_binary_crossentropy()`: The predicted probabilities `p`; with `from_logits` their logits,
+#'   for which the formula neither overflows nor rounds to 0.
 #' @param from_logits Take `output` as logits, not as probabilities.
 #' @param axis A dimension, from 1; a negative one counts from the end.
 #' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.

@@ -3,31 +3,31 @@
 #' Mapped functions
 #'
 #' @description
-#' A function applied to each row or element, or between neighbours, with gradients to what the function closes
+#' A function applied to each row or element, or between neighbours. Gradients also reach tensors that it closes
 #'   over.
 #'
 #' @details
 #' \describe{
-#' \item{`op_map(xs, f)`}{`f` of each row of `xs`, one after the other, stacked. Gradient: Through every call, to
-#'   `xs` and what `f` closes over. See also [op_vectorized_map()], [op_scan()].}
-#' \item{`op_vectorized_map(elements, f)`}{`f` of each row of `elements`, all at once where the library can,
-#'   stacked. `jax.vmap`, `torch.vmap` and `tf.vectorized_map` run it, on NumPy and in [jit()] the ops. Where they
-#'   cannot (a function that looks at values, variables) it is [op_map()], which may call the function again.
-#'   Gradient: Through every call, to `elements` and what `f` closes over. See also [vmap()] for other dimensions
-#'   and arguments; [op_map()], one after the other; [op_vectorize()].}
-#' \item{`op_associative_scan(f, elems)`}{Running results of an associative function along a dimension, in
-#'   logarithmically many calls. Neighbours are combined in pairs, the pairs' running results found, and from these
-#'   all others (Blelloch 1990). Gradient: Through every call, to `elems` and what `f` closes over. See also
-#'   [op_scan()], [op_cumsum()], [op_cumprod()].}
+#' \item{`op_map(xs, f)`}{`f` applied to each row of `xs` in turn, with the results stacked. Gradient: Through every
+#'   call, to `xs` and what `f` closes over. See also [op_vectorized_map()], [op_scan()].}
+#' \item{`op_vectorized_map(elements, f)`}{`f` applied to each row of `elements`, vectorized if the library can,
+#'   with the results stacked. `jax.vmap`, `torch.vmap` and `tf.vectorized_map` run it; on NumPy and in [jit()], the
+#'   batched ops. For a function that reads values, and for variables, it is [op_map()], which may call the function
+#'   again. Gradient: Through every call, to `elements` and what `f` closes over. See also [vmap()] for other
+#'   dimensions and arguments; [op_map()], one after the other; [op_vectorize()].}
+#' \item{`op_associative_scan(f, elems)`}{Running results of an associative function along a dimension, in a
+#'   logarithmic number of calls. Neighbours are combined in pairs; the running results of the pairs give all others
+#'   (Blelloch 1990). Gradient: Through every call, to `elems` and what `f` closes over. See also [op_scan()],
+#'   [op_cumsum()], [op_cumprod()].}
 #' }
-#' @param xs Tensors whose rows, along the first dimension, are gone through.
-#' @param f `op_map()`: A function of a row: of a structure like `xs`, without the first dimension.
-#'   `op_vectorized_map()`: A function of a row: of a structure like `elements`, without the first dimension.
-#'   `op_associative_scan()`: A function of two structures like `elems` to one, along `axis` for many elements at
-#'   once; `f(a, f(b, c))` must equal `f(f(a, b), c)`.
-#' @param elements Tensors whose rows, along the first dimension, are gone through.
+#' @param xs Tensors, or structures of them, to iterate over along the first dimension.
+#' @param f `op_map()`: A function of a row: a structure like `xs`, without the first dimension.
+#'   `op_vectorized_map()`: A function of a row: a structure like `elements`, without the first dimension.
+#'   `op_associative_scan()`: A function of two structures like `elems` that returns one, for many elements along
+#'   `axis` at once; `f(a, f(b, c))` must equal `f(f(a, b), c)`.
+#' @param elements Tensors, or structures of them, to iterate over along the first dimension.
 #' @param elems Tensors of one size along `axis`.
-#' @param reverse From the end.
+#' @param reverse Whether to start from the end.
 #' @param axis A dimension, from 1; a negative one counts from the end.
 #' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns `op_map()`, `op_vectorized_map()`: The results of `f`, stacked along a new first dimension.

@@ -9,18 +9,18 @@
 #' \describe{
 #' \item{`op_nansum(x)`}{Sum over axes of the elements that are not NaN; 0 where all are. Gradient: 1 to the
 #'   elements that are not NaN, 0 to NaN.}
-#' \item{`op_nanprod(x)`}{Product over axes of the elements that are not NaN; 1 where all are. Gradient: As of
+#' \item{`op_nanprod(x)`}{Product over axes of the elements that are not NaN; 1 where all are. Gradient: As in
 #'   [op_prod()]; 0 to NaN.}
 #' \item{`op_nancumsum(x)`}{Running sum along an axis with NaN as 0; of the flattened tensor without one. Gradient:
-#'   As of [op_cumsum()]; 0 to NaN.}
+#'   As in [op_cumsum()]; 0 to NaN.}
 #' \item{`op_nancumprod(x)`}{Running product along an axis with NaN as 1; of the flattened tensor without one.
-#'   Gradient: As of [op_cumprod()]; 0 to NaN.}
+#'   Gradient: As in [op_cumprod()]; 0 to NaN.}
 #' \item{`op_nanmean(x)`}{Mean over axes of the elements that are not NaN; NaN where all are. Gradient: `1 / n` to
 #'   the `n` elements that are not NaN, 0 to NaN.}
 #' \item{`op_nanvar(x)`}{Variance over axes of the elements that are not NaN (divided by their number); NaN where
-#'   all are. Gradient: As of [op_var()]; 0 to NaN.}
+#'   all are. Gradient: As in [op_var()]; 0 to NaN.}
 #' \item{`op_nanstd(x)`}{Standard deviation over axes of the elements that are not NaN; NaN where all are. Gradient:
-#'   As of [op_std()], 0 where the deviation is 0, and its derivative NaN there; 0 to NaN.}
+#'   As in [op_std()], 0 where the deviation is 0, and its derivative NaN there; 0 to NaN.}
 #' \item{`op_nanmax(x)`}{Largest element over axes that is not NaN; NaN where all are. Gradient: The upstream
 #'   gradient, shared equally among tied elements; 0 to NaN.}
 #' \item{`op_nanmin(x)`}{Smallest element over axes that is not NaN; NaN where all are. Gradient: The upstream

@@ -7,14 +7,14 @@
 #'
 #' @details
 #' \describe{
-#' \item{`op_moments(x, axes)`}{Mean and variance over axes, the variance from the deviations, so that it does not
-#'   cancel. Gradient: `1 / n` and `2 * (x - mean) / n`.}
+#' \item{`op_moments(x, axes)`}{Mean and variance over axes; the variance is computed from deviations, so that it
+#'   does not cancel. Gradient: `1 / n` and `2 * (x - mean) / n`.}
 #' \item{`op_batch_normalization(x, mean, variance, axis)`}{`(x - mean) / sqrt(variance + epsilon) * scale + offset`
-#'   (Ioffe and Szegedy 2015). Gradient: `g * scale / sqrt(variance + epsilon)` to `x`; to the vectors that of the
-#'   formula, summed over the other dimensions.}
-#' \item{`op_layer_normalization(x)`}{`x` with mean 0 and variance 1 over axes, times `gamma` plus `beta` (Ba et al.
-#'   2016). Gradient: `(h - mean(h) - z * mean(h * z)) / s` to `x`, with `h = g * gamma`, `z` the result before
-#'   `gamma` and `beta`, and `s` the deviation; `g * z` and `g` to `gamma` and `beta`, summed over the other
+#'   (Ioffe and Szegedy 2015). Gradient: `g * scale / sqrt(variance + epsilon)` to `x`; to the vectors the
+#'   derivative of the formula, summed over the other dimensions.}
+#' \item{`op_layer_normalization(x, ...)`}{`x` with mean 0 and variance 1 over axes, times `gamma` plus `beta` (Ba
+#'   et al. 2016). Gradient: `(h - mean(h) - z * mean(h * z)) / s` to `x`, with `h = g * gamma`, `z` the result
+#'   before `gamma` and `beta`, and `s` the deviation; `g * z` and `g` to `gamma` and `beta`, summed over the other
 #'   dimensions.}
 #' \item{`op_rms_normalization(x)`}{`x / sqrt(mean(x**2) + epsilon) * scale` over axes (Zhang and Sennrich 2019).
 #'   Gradient: `(h - z * mean(h * z)) / r` to `x`, with `h = g * scale`, `z` the result before `scale`, and `r` the
@@ -25,9 +25,9 @@
 #' @param x A tensor, a variable, or R numbers.
 #' @param axes Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param keepdims Keep the reduced dimensions, with size 1.
-#' @param synchronized Must be FALSE; averages over devices belong to the framework.
+#' @param synchronized Must be FALSE; averaging over devices is left to the framework.
 #' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
-#'   `op_layer_normalization()`: Nothing more; Keras' `rms_scaling` is [op_rms_normalization()].
+#'   `op_layer_normalization()`: Not used; Keras' `rms_scaling` is [op_rms_normalization()].
 #' @param mean,variance Vectors with a number for each position along `axis`.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #'   `op_batch_normalization()`: A dimension, from 1; a negative one counts from the end.
@@ -41,13 +41,13 @@
 #' @param order The exponent of the norm: 2 is Euclid's, 1 the sum of magnitudes.
 #' @returns A tensor of `x`'s shape and dtype; integers give `floatx`.
 #'
-#' `op_moments()`: The mean and the variance (of the `n` elements, not `n - 1`), without the reduced dimensions.
+#' `op_moments()`: The mean and the variance (divided by `n`, not `n - 1`), without the reduced dimensions.
 #'
 #' `op_layer_normalization()`, `op_rms_normalization()`: A tensor of `x`'s shape, in the tensors' promoted dtype;
 #'   integers give `floatx`.
 #' @section Errors:
 #' - `gradops_error_argument`: `synchronized` (`op_moments()`).
-#' - `gradops_error_argument`: `rms_scaling`, and words that it does not have (`op_layer_normalization()`).
+#' - `gradops_error_argument`: `rms_scaling`, or an unknown keyword argument (`op_layer_normalization()`).
 #' - `gradops_error_argument`: an `order` below 1 (`op_normalize()`).
 #' - `gradops_error_axis`: an axis out of range.
 #' - `gradops_error_shape`: a vector of another length (`op_batch_normalization()`).

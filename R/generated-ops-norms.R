@@ -4,19 +4,20 @@
 #'
 #' @description
 #' The gradient of a norm at 0 is 0, and the second derivative there is NaN. Variables record `norm(x)**2` as the
-#'   sum of squares, which has a second derivative. On other tensors it is NaN, as is that of other smooth functions
-#'   of a norm everywhere, because the chain rule multiplies 0 by infinity; `sum(square(x))` has it.
+#'   sum of squares, which has a second derivative. For other tensors, and for other smooth functions of a norm, the
+#'   second derivative at 0 is NaN, because the chain rule multiplies 0 by infinity; `sum(square(x))` has one.
 #'
 #' @details
 #' \describe{
-#' \item{`op_norm(x)`}{Norm of vectors or matrices, as `numpy.linalg.norm`. Gradient: Of the root of squares `g * x
-#'   / y`; 0 where the norm is 0 and for elements of 0. Ties share equally. See also [op_normalize()], [op_sum()].}
+#' \item{`op_norm(x)`}{Norm of vectors or matrices, as `numpy.linalg.norm`. Gradient: `g * x / y` for the root of
+#'   squares; 0 where the norm or an element is 0. Ties share the gradient equally. See also [op_normalize()],
+#'   [op_sum()].}
 #' \item{`op_cdist(x, y)`}{Euclidean distances between all pairs of points. Gradient: `(x_i - y_j) / distance`,
 #'   summed with the upstream gradient; 0 where two points are equal.}
 #' }
 #' @param x `op_norm()`: A tensor, a variable, or R numbers. `op_cdist()`: Points as rows (..., m, d).
-#' @param ord Of vectors: any number p for `sum(abs(x) ** p) ** (1 / p)`, `inf` and `-inf` for the largest and
-#'   smallest absolute value, 0 for the number of elements that are not 0. Of matrices: `"fro"`, `"nuc"` (sum of
+#' @param ord For vectors, any number p for `sum(abs(x) ** p) ** (1 / p)`, `inf` and `-inf` for the largest and
+#'   smallest absolute value, 0 for the number of elements that are not 0. For matrices, `"fro"`, `"nuc"` (sum of
 #'   singular values), 2 and -2 (largest and smallest singular value), 1 and -1 (largest and smallest column sum),
 #'   `inf` and `-inf` (row sum). NULL: the root of the sum of squares.
 #' @param axis One dimension that holds vectors, or two that hold matrices; NULL for all of `x`. Counted from 1, or

@@ -3,7 +3,7 @@
 #' Pooling
 #'
 #' @description
-#' In 1, 2 or 3 dimensions, each channel by itself.
+#' In 1, 2 or 3 dimensions, each channel separately.
 #'
 #' @details
 #' \describe{
@@ -19,18 +19,20 @@
 #'   row-major order.}
 #' }
 #' @param inputs `(batch, *sizes, channels)`, or `(batch, channels, *sizes)` with `"channels_first"`.
-#'   `op_average_pool()`: As of [op_max_pool()]. Places over the edge do not count.
+#'   `op_average_pool()`: As in [op_max_pool()]. Padding is not counted. `op_adaptive_max_pool()`: As in
+#'   [op_adaptive_average_pool()].
 #' @param pool_size `op_max_pool()`: The size of the window, one number or one for each dimension.
-#'   `op_average_pool()`: As of [op_max_pool()]. Places over the edge do not count.
-#' @param strides `op_max_pool()`: Steps of the window; `pool_size` if NULL. `op_average_pool()`: As of
-#'   [op_max_pool()]. Places over the edge do not count.
-#' @param padding `op_max_pool()`: `"valid"`: windows within the inputs; `"same"`: windows over the edge, so that
-#'   there are `ceil(size / stride)` results, an odd place after the end. `op_average_pool()`: As of
-#'   [op_max_pool()]. Places over the edge do not count.
-#' @param data_format `"channels_last"` (also NULL) or `"channels_first"`. `op_average_pool()`: As of
-#'   [op_max_pool()]. Places over the edge do not count.
-#' @param output_size The number of parts, one number or one for each dimension. Of `m` parts of `n` elements, part
-#'   `i` is from `floor(i * n / m)` up to `ceil((i + 1) * n / m)`, so parts may overlap.
+#'   `op_average_pool()`: As in [op_max_pool()]. Padding is not counted.
+#' @param strides `op_max_pool()`: The steps of the window; `pool_size` if NULL. `op_average_pool()`: As in
+#'   [op_max_pool()]. Padding is not counted.
+#' @param padding `op_max_pool()`: `"valid"`: windows within the inputs; `"same"`: windows may extend beyond the
+#'   edge, so that there are `ceil(size / stride)` results; odd padding goes after the end. `op_average_pool()`: As
+#'   in [op_max_pool()]. Padding is not counted.
+#' @param data_format `"channels_last"` (also NULL) or `"channels_first"`. `op_average_pool()`: As in
+#'   [op_max_pool()]. Padding is not counted. `op_adaptive_max_pool()`: As in [op_adaptive_average_pool()].
+#' @param output_size `op_adaptive_average_pool()`: The number of parts, one number or one for each dimension. If
+#'   `n` elements have `m` parts, part `i` goes from `floor(i * n / m)` up to `ceil((i + 1) * n / m)`, so parts may
+#'   overlap. `op_adaptive_max_pool()`: As in [op_adaptive_average_pool()].
 #' @returns `(batch, *positions, channels)`, or with channels first; integers give `floatx`.
 #'
 #' `op_adaptive_average_pool()`, `op_adaptive_max_pool()`: `(batch, *output_size, channels)`, or with channels

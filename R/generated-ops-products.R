@@ -3,15 +3,15 @@
 #' Products of tensors
 #'
 #' @description
-#' Sums of products over dimensions, and all products of elements. Linear in each operand: its gradient is the
-#'   upstream gradient times the other operand, summed likewise.
+#' Sums of products over dimensions, and products of all pairs of elements. They are linear in each operand, whose
+#'   gradient is the upstream gradient times the other operand, summed likewise.
 #'
 #' @details
 #' \describe{
 #' \item{`op_matmul(x1, x2)`}{Matrix product over the last two dimensions, broadcasting the others; vectors count as
 #'   row or column. Gradient: `g @ x2.T` and `x1.T @ g`. See also [op_dot()], [op_einsum()], [op_solve()].}
 #' \item{`op_dot(x1, x2)`}{Product over the last dimension of `x1` and the last but one of `x2`, as `numpy.dot`.
-#'   Gradient: As of [op_tensordot()].}
+#'   Gradient: As in [op_tensordot()].}
 #' \item{`op_tensordot(x1, x2)`}{Sum of products over several dimensions: the last `axes` of `x1` with the first of
 #'   `x2`, or two lists. Gradient: The upstream gradient contracted with the other operand.}
 #' \item{`op_outer(x1, x2)`}{Matrix of all products of the elements of two tensors, flattened. Gradient: The
@@ -19,25 +19,25 @@
 #' \item{`op_einsum(subscripts, ...)`}{Sum of products over named dimensions: `einsum("ij,jk->ik", a, b)` (Einstein
 #'   1916; NumPy's notation). Gradient: The upstream gradient contracted with the other operands, by the same
 #'   notation. See also [op_matmul()], [op_tensordot()], [op_rearrange()].}
-#' \item{`op_inner(x1, x2)`}{Sums of products over the last dimensions of two tensors, all pairs of the others; 0-d
-#'   ones multiply. Gradient: As of [op_tensordot()].}
-#' \item{`op_vdot(x1, x2)`}{Sum of products of all elements of two tensors, those of `x1` conjugated. Gradient: The
-#'   other tensor, times the upstream gradient; conjugated as the chain rule has it.}
+#' \item{`op_inner(x1, x2)`}{Sums of products over the last dimensions of two tensors, for all pairs of other
+#'   positions; 0-d tensors multiply. Gradient: As in [op_tensordot()].}
+#' \item{`op_vdot(x1, x2)`}{Sum of products of all elements of two tensors, with `x1` conjugated. Gradient: The
+#'   other tensor times the upstream gradient, conjugated by the chain rule.}
 #' \item{`op_kron(x1, x2)`}{Kronecker product: each element of `x1` replaced by itself times `x2`. Gradient: The
 #'   upstream gradient times the other tensor, summed over its elements.}
-#' \item{`op_cross(x1, x2)`}{Cross product of vectors of 3 elements; one of 2 has its third 0, of two such only the
-#'   third is given. Gradient: `cross(x2, g)` and `cross(g, x1)`.}
+#' \item{`op_cross(x1, x2)`}{Cross product of vectors of 3 elements, or of 2, whose third is 0; two vectors of 2
+#'   give the third element only. Gradient: `cross(x2, g)` and `cross(g, x1)`.}
 #' }
 #' @param x1,x2 A tensor, a variable, or R numbers.
 #' @param axes The number of dimensions to sum over, or two lists of them.
-#' @param subscripts A letter for each dimension, operands parted by commas, then `->` and the result's.
+#' @param subscripts A letter for each dimension, with commas between operands, then `->` and the result's letters.
 #' @param ... `op_einsum()`: As many tensors as the subscripts name. `op_cross()`: Nothing: other names of
 #'   arguments, such as `dim`, are an error that says the name here.
 #' @param axisa The dimension of `x1` that holds the vectors. Counted from 1, or negative from the end.
-#' @param axisb That of `x2`. Counted from 1, or negative from the end.
-#' @param axisc The dimension of the result's vectors; not used for two vectors of 2. Counted from 1, or negative
-#'   from the end.
-#' @param axis All three at once. Counted from 1, or negative from the end.
+#' @param axisb The dimension of `x2` that holds the vectors. Counted from 1, or negative from the end.
+#' @param axisc The dimension of the result that holds the vectors; not used for two vectors of 2. Counted from 1,
+#'   or negative from the end.
+#' @param axis Sets all three. Counted from 1, or negative from the end.
 #' @returns `op_matmul()`: A tensor `(..., rows of x1, columns of x2)` in the operands' promoted dtype; a vector's
 #'   dimension drops out.
 #'
@@ -55,7 +55,7 @@
 #'
 #' `op_vdot()`: A 0-d tensor.
 #'
-#' `op_kron()`: A tensor whose sizes are the products of the operands' (the shorter shape is filled up with 1 in
+#' `op_kron()`: A tensor whose sizes are the products of the operands' (the shorter shape is padded with 1 in
 #'   front).
 #'
 #' `op_cross()`: A tensor of the broadcast shape, with vectors of 3 along `axisc`, or without them (two vectors of

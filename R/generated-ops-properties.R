@@ -3,8 +3,7 @@
 #' Properties of tensors
 #'
 #' @description
-#' Numbers, names and truth values of the language, not tensors: a function that is differentiated may decide by
-#'   them.
+#' Python numbers, strings and bools, not tensors; a differentiated function may branch on them.
 #'
 #' @details
 #' \describe{
@@ -12,8 +11,8 @@
 #'   variable does. Gradient: none.}
 #' \item{`op_ndim(x)`}{The number of `x`'s dimensions. Gradient: none.}
 #' \item{`op_size(x)`}{The number of `x`'s elements. Gradient: none.}
-#' \item{`op_dtype(x)`}{The name of `x`'s dtype, such as `"float32"`; of a Python number the one it would convert
-#'   to. Gradient: none.}
+#' \item{`op_dtype(x)`}{The name of `x`'s dtype, such as `"float32"`; for a Python number, of the dtype it would
+#'   convert to. Gradient: none.}
 #' }
 #' @param x A tensor, a variable, or R numbers.
 #' @returns `op_is_tensor()`: A bool, which has no gradient.

@@ -3,16 +3,16 @@
 #' Quantiles
 #'
 #' @description
-#' By sorting, over one dimension or several, over all without `axis`. NaN spreads, or is left out by the ops whose
-#'   names begin with `nan`.
+#' Quantiles by sorting, over one or several dimensions, or all if `axis` is NULL. A NaN makes the result NaN; ops
+#'   whose names begin with `nan` ignore it.
 #'
 #' @details
 #' \describe{
-#' \item{`op_quantile(x, q)`}{Quantiles over axes. Gradient: To the two elements around the quantile, by how near it
-#'   is; to `q` the slope between them.}
+#' \item{`op_quantile(x, q)`}{Quantiles over axes. Gradient: To the two elements around the quantile, with the
+#'   weights of interpolation; to `q`, the slope between them.}
 #' \item{`op_percentile(x, q)`}{Percentiles over axes: [op_quantile()] of `q / 100`. Gradient: As [op_quantile()].}
-#' \item{`op_median(x)`}{Median over axes; of an even number of elements the mean of the two in the middle.
-#'   Gradient: To the element in the middle, or half to each of the two.}
+#' \item{`op_median(x)`}{Median over axes; for an even number of elements, the mean of the middle two. Gradient: To
+#'   the element in the middle, or half to each of the two.}
 #' \item{`op_nanquantile(x, q)`}{Quantiles over axes of the elements that are not NaN. Gradient: As [op_quantile()];
 #'   0 to NaN.}
 #' \item{`op_nanpercentile(x, q)`}{Percentiles over axes of the elements that are not NaN. Gradient: As
@@ -24,15 +24,16 @@
 #' @param q Fractions between 0 and 1: a number, or a tensor of any shape. `op_percentile()`, `op_nanpercentile()`:
 #'   Percentages between 0 and 100: a number, or a tensor of any shape.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
-#' @param method The value between two elements: `"linear"`, `"lower"`, `"higher"`, `"midpoint"`, `"nearest"`; or a
-#'   definition of Hyndman and Fan (1996): `"inverted_cdf"`, `"averaged_inverted_cdf"`, `"closest_observation"`,
-#'   `"interpolated_inverted_cdf"`, `"hazen"`, `"weibull"`, `"median_unbiased"`, `"normal_unbiased"`.
+#' @param method As in [op_quantile()]. `op_quantile()`: The value between two elements: `"linear"`, `"lower"`,
+#'   `"higher"`, `"midpoint"`, `"nearest"`; or a definition of Hyndman and Fan (1996): `"inverted_cdf"`,
+#'   `"averaged_inverted_cdf"`, `"closest_observation"`, `"interpolated_inverted_cdf"`, `"hazen"`, `"weibull"`,
+#'   `"median_unbiased"`, `"normal_unbiased"`.
 #' @param keepdims Keep the reduced dimensions, with size 1.
 #' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns As [op_quantile()]; NaN only where all elements are.
 #'
-#' `op_quantile()`: A tensor of `q`'s dimensions, then those of `x` without the reduced ones, in `x`'s dtype
-#'   (integers give `floatx`). NaN where there is NaN.
+#' `op_quantile()`: A tensor of `q`'s dimensions, then the remaining ones of `x`, in `x`'s dtype (integers give
+#'   `floatx`). NaN where `x` has NaN.
 #'
 #' `op_percentile()`: As [op_quantile()].
 #'

@@ -3,7 +3,7 @@
 #' Extremes along axes
 #'
 #' @description
-#' Over one dimension or several, over all without `axis`. NaN wins, and tied elements share the gradient.
+#' Over one or several dimensions, or all if `axis` is NULL. NaN takes precedence; tied elements share the gradient.
 #'
 #' @details
 #' \describe{
@@ -107,7 +107,7 @@ op_argmin <- function(x, axis = NULL, keepdims = FALSE, zero_indexed = FALSE, ..
 #' Means and variances
 #'
 #' @description
-#' Over one dimension or several, over all without `axis`. Variances are divided by `n`, not `n - 1`.
+#' Over one or several dimensions, or all if `axis` is NULL. Variances are divided by `n`, not `n - 1`.
 #'
 #' @details
 #' \describe{
@@ -179,27 +179,28 @@ op_average <- function(x, axis = NULL, weights = NULL, ...) {
 #' \item{`op_cumsum(x)`}{Running sum along an axis; of the flattened tensor without one. Gradient: The running sum
 #'   of the upstream gradient from the end.}
 #' \item{`op_cumprod(x)`}{Running product along an axis; of the flattened tensor without one. Gradient: The products
-#'   without the element, right where elements are 0, to every order: the scan of Hillis and Steele (1986) has no
+#'   of the other elements, also where elements are 0 and to any order: the scan of Hillis and Steele (1986) has no
 #'   division.}
-#' \item{`op_diff(a)`}{Differences of neighbours along an axis, `n` times over. Gradient: The upstream gradient of
+#' \item{`op_diff(a)`}{Differences of neighbours along an axis, taken `n` times. Gradient: The upstream gradient of
 #'   the difference before, minus that of the one after.}
-#' \item{`op_trapezoid(y)`}{The integral along an axis by the trapezoidal rule. Gradient: To `y` half the widths
-#'   beside each value, to `x` the slopes' shares, to `dx` the unscaled integral.}
+#' \item{`op_trapezoid(y)`}{The integral along an axis by the trapezoidal rule. Gradient: To `y`, half the width of
+#'   the adjacent intervals; to `x`, half the difference of the adjacent values; to `dx`, the integral for a spacing
+#'   of 1.}
 #' }
-#' @param x A tensor, a variable, or R numbers. `op_trapezoid()`: Where: a vector along the axis, or of `y`'s shape;
-#'   equally spaced if NULL.
+#' @param x A tensor, a variable, or R numbers. `op_trapezoid()`: The points: a vector along the axis, or a tensor
+#'   of `y`'s shape; equally spaced if NULL.
 #' @param axis A dimension, from 1; a negative one counts from the end.
 #' @param dtype The result's dtype, such as `"float32"`; `NULL` is the usual one.
 #' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @param a A tensor, a variable, or R numbers.
 #' @param n The number of times.
 #' @param y Values of the function.
-#' @param dx The spacing, where there is no `x`.
+#' @param dx The spacing if `x` is NULL.
 #' @returns `op_cumsum()`: A tensor of `x`'s shape (flat without an axis); integers and bools add up in 64 bits.
 #'
 #' `op_cumprod()`: A tensor of `x`'s shape (flat without an axis); integers and bools multiply in 64 bits.
 #'
-#' `op_diff()`: A tensor `n` shorter along the axis (at least empty); of bools whether neighbours differ.
+#' `op_diff()`: A tensor `n` shorter along the axis (or empty); for bools, whether neighbours differ.
 #'
 #' `op_trapezoid()`: A tensor without the axis; integers give `floatx`.
 #' @section Errors:
@@ -250,14 +251,14 @@ op_trapezoid <- function(y, x = NULL, dx = 1, axis = -1L, ...) {
 #' Sums and products
 #'
 #' @description
-#' Over one dimension or several, over all without `axis`. `keepdims` leaves sizes of 1.
+#' Over one or several dimensions, or all if `axis` is NULL. `keepdims` keeps reduced dimensions with size 1.
 #'
 #' @details
 #' \describe{
 #' \item{`op_sum(x)`}{Sum over axes. Gradient: 1, broadcast to `x`. See also [op_mean()], [op_segment_sum()],
 #'   [op_cumsum()].}
-#' \item{`op_prod(x)`}{Product over axes. Gradient: The product of the other elements, right where elements are 0,
-#'   to second order.}
+#' \item{`op_prod(x)`}{Product over axes. Gradient: The product of the other elements, also where elements are 0,
+#'   and so to second order.}
 #' \item{`op_logsumexp(x)`}{`log(sum(exp(x)))` over axes, without overflow. Gradient: `softmax(x)` over the axes.
 #'   See also [op_logaddexp()] of two tensors, [op_softmax()].}
 #' }
@@ -309,27 +310,26 @@ op_logsumexp <- function(x, axis = NULL, keepdims = FALSE, ...) {
 #' Truth and counts
 #'
 #' @description
-#' Whole numbers and truth values, which have no gradient unless there are weights.
+#' Counts and truth values, which have no gradient, except for weights.
 #'
 #' @details
 #' \describe{
 #' \item{`op_all(x)`}{TRUE where all elements over axes are true (not 0). Gradient: none.}
 #' \item{`op_any(x)`}{TRUE where any element over axes is true (not 0). Gradient: none.}
 #' \item{`op_count_nonzero(x)`}{The number of elements over axes that are not 0. Gradient: none.}
-#' \item{`op_bincount(x)`}{Counts of the whole numbers from 0 up in `x`, or sums of their weights. Gradient: To the
+#' \item{`op_bincount(x)`}{Counts of the integers 0, 1, ... in `x`, or sums of their weights. Gradient: To the
 #'   weights: the upstream gradient at `x`.}
 #' \item{`op_histogram(x)`}{Counts of the elements in each bin; the last bin includes its upper edge. Gradient:
 #'   none.}
 #' }
-#' @param x A tensor, a variable, or R numbers. `op_bincount()`: A vector of whole numbers from 0 up; or a matrix,
-#'   each row counted on its own.
+#' @param x A tensor, a variable, or R numbers. `op_bincount()`: A vector of integers of at least 0; or a matrix,
+#'   whose rows are counted separately.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param keepdims Keep the reduced dimensions, with size 1.
 #' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
-#' @param weights The count of each element, in the shape of `x`; 1 if NULL.
+#' @param weights The weight of each element, in the shape of `x`; 1 if NULL.
 #' @param minlength The least length of the result. Inside a trace (`jax.jit`, `tf.function`) it is the length, and
-#'   numbers that are not below it or negative are not counted; a program of `jit` on NumPy raises where there are
-#'   any.
+#'   numbers out of range are not counted; a program of `jit` on NumPy raises an error for them.
 #' @param sparse Must be FALSE.
 #' @param bins The number of bins of equal width, or a vector of ascending edges.
 #' @param range The lowest and the highest edge; the smallest and the largest element if NULL.
@@ -343,9 +343,9 @@ op_logsumexp <- function(x, axis = NULL, keepdims = FALSE, ...) {
 #' `op_histogram()`: A tuple of the int64 counts and of the edges, one more, in `x`'s dtype (integers in `floatx`).
 #'   Elements beyond the edges and NaN are not counted.
 #' @section Errors:
-#' - `gradops_error_argument`: negative numbers; inside a trace no `minlength` (`op_bincount()`).
-#' - `gradops_error_argument`: no bins, edges that do not ascend, a range that is not ascending and finite; elements
-#'   that are not finite, where there is no range (`op_histogram()`).
+#' - `gradops_error_argument`: negative numbers; no `minlength` inside a trace (`op_bincount()`).
+#' - `gradops_error_argument`: no bins, edges that do not ascend, a range that is not ascending and finite; without
+#'   a range, elements that are not finite (`op_histogram()`).
 #' - `gradops_error_axis`: an axis out of range (`op_all()`, `op_any()`, `op_count_nonzero()`).
 #' - `gradops_error_shape`: weights of another shape (`op_bincount()`).
 #' - `gradops_error_type`: an `x` that is not of whole numbers (`op_bincount()`).

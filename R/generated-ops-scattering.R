@@ -3,24 +3,24 @@
 #' Scattering
 #'
 #' @description
-#' Values put at positions of a tensor. Positions are the last dimension of `indices`.
+#' Values written to positions of a tensor. The last dimension of `indices` holds a position.
 #'
 #' @details
 #' \describe{
 #' \item{`op_scatter(indices, values, shape)`}{A tensor of zeros with `values` added at positions. Gradient: The
 #'   upstream gradient at the positions.}
 #' \item{`op_scatter_update(inputs, indices, updates)`}{`inputs` with `updates` at positions. Gradient: To `inputs`
-#'   and `updates`: the upstream gradient where they stayed; for `"max"` and `"min"` shared equally at ties; for
-#'   `"mul"` times the product of the others, right with zeros.}
+#'   and `updates`: the upstream gradient where they are kept; for `"max"` and `"min"` shared equally at ties; for
+#'   `"mul"` times the product of the others, also where some are 0.}
 #' }
 #' @param indices Whole numbers of shape `(..., k)`: positions along the first `k` dimensions.
-#' @param values Of shape `(..., *shape[k:])`, or one number for all. Those at one position add up.
-#' @param shape The result's.
+#' @param values Of shape `(..., *shape[k:])`, or one number for all. Values at the same position are added.
+#' @param shape The shape of the result.
 #' @param zero_indexed Count positions from 0, as in Python, rather than from 1.
 #' @param inputs A tensor, a variable, or R numbers.
 #' @param updates Of shape `(..., *inputs.shape[k:])`.
 #' @param reduction NULL replaces (of several updates at one position the last stays); `"add"`, `"max"`, `"min"` and
-#'   `"mul"` combine what is there with all updates.
+#'   `"mul"` combine the element with all updates.
 #' @returns `op_scatter()`: A tensor of `shape` and of `values`' dtype.
 #'
 #' `op_scatter_update()`: A tensor of `inputs`' shape and dtype.
@@ -56,8 +56,8 @@ op_scatter_update <- function(inputs, indices, updates, reduction = NULL, zero_i
 #' Segments
 #'
 #' @description
-#' Segments are groups of rows: row `i` of `data` belongs to the segment `segment_ids[i]`. Rows whose id is no
-#'   segment's (negative, or `num_segments` and above) are left out, in values and gradients.
+#' Segments are groups of rows: row `i` of `data` belongs to the segment `segment_ids[i]`. Rows with an id out of
+#'   range (negative, or `num_segments` and above) are ignored, and their gradient is 0.
 #'
 #' @details
 #' \describe{
@@ -68,13 +68,16 @@ op_scatter_update <- function(inputs, indices, updates, reduction = NULL, zero_i
 #' \item{`op_segment_min(data, segment_ids)`}{Smallest of the rows of each segment, elementwise. Gradient: The
 #'   upstream gradient of the segment to its smallest row, shared equally among tied ones.}
 #' \item{`op_segment_prod(data, segment_ids)`}{Product of the rows of each segment, elementwise. Gradient: The
-#'   upstream gradient of the segment times the product of its other rows, right where rows are 0, to any order:
-#'   rows are multiplied in pairs, then pairs of those.}
+#'   upstream gradient of the segment times the product of its other rows, also where rows are 0, and to any order:
+#'   rows are multiplied in pairs, then the pairs.}
 #' }
-#' @param data Rows along the first dimension.
-#' @param segment_ids Each row's segment, a vector of whole numbers in any order; rows of no segment are left out.
-#' @param num_segments The number of segments; one more than the largest id without.
-#' @param sorted That the ids ascend; the result is the same without it.
+#' @param data As in [op_segment_sum()]. `op_segment_sum()`: Rows along the first dimension.
+#' @param segment_ids As in [op_segment_sum()]. `op_segment_sum()`: Each row's segment, a vector of whole numbers in
+#'   any order; rows of no segment are left out.
+#' @param num_segments As in [op_segment_sum()]. `op_segment_sum()`: The number of segments; by default one more
+#'   than the largest id.
+#' @param sorted As in [op_segment_sum()]. `op_segment_sum()`: Whether the ids ascend; the result is the same either
+#'   way.
 #' @param zero_indexed Count positions from 0, as in Python, rather than from 1.
 #' @returns `op_segment_sum()`: A tensor of shape `(num_segments, *data.shape[1:])` and `data`'s dtype (int64 of
 #'   bools, which are counted); 0 for empty segments.
@@ -140,7 +143,7 @@ op_segment_prod <- function(data, segment_ids, num_segments = NULL, sorted = FAL
 #' Slices
 #'
 #' @description
-#' Blocks of a tensor, their starts also known at run time only.
+#' Blocks of a tensor, whose starts may be known only at run time.
 #'
 #' @details
 #' \describe{
@@ -151,15 +154,16 @@ op_segment_prod <- function(data, segment_ids, num_segments = NULL, sorted = FAL
 #' }
 #' @param inputs A tensor, a variable, or R numbers.
 #' @param start_indices `op_slice()`: A position for each dimension, numbers or a tensor, also one that is only
-#'   known at run time inside a trace. `op_slice_update()`: A position for each dimension, as of [op_slice()].
-#' @param shape Sizes; -1 is all that follow the start (which must be known then).
+#'   known at run time inside a trace. `op_slice_update()`: A position for each dimension, as in [op_slice()].
+#' @param shape Sizes; -1 takes all elements from the start on, which must be known.
 #' @param zero_indexed Count positions from 0, as in Python, rather than from 1.
-#' @param updates Of as many dimensions as `inputs`.
+#' @param updates A tensor with as many dimensions as `inputs`.
 #' @returns `op_slice()`: A tensor of `shape` and of `inputs`' dtype.
 #'
 #' `op_slice_update()`: A tensor of `inputs`' shape and dtype.
 #' @section Errors:
-#' - `gradops_error_argument`: not as many starts or sizes as dimensions (`op_slice()`).
+#' - `gradops_error_argument`: a number of starts or sizes that differs from the number of dimensions
+#'   (`op_slice()`).
 #' - `gradops_error_axis`: a block that reaches beyond the tensor.
 #' - `gradops_error_shape`: updates of another number of dimensions (`op_slice_update()`).
 #' @seealso [op_get_item()], [op_scatter_update()], [op_split()], [op_pad()].

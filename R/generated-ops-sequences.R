@@ -3,13 +3,13 @@
 #' Signals in sequences
 #'
 #' @description
-#' Signals cut into overlapping sequences, and the Fourier transform of each.
+#' Overlapping sequences of a signal, and their Fourier transforms.
 #'
 #' @details
 #' \describe{
-#' \item{`op_extract_sequences(x, sequence_length, sequence_stride)`}{Sequences of one length along the last
-#'   dimension, each `sequence_stride` after the one before. Gradient: The upstream gradient, added up where
-#'   sequences overlap: `overlap_add()`.}
+#' \item{`op_extract_sequences(x, sequence_length, sequence_stride)`}{Sequences of equal length along the last
+#'   dimension, starting `sequence_stride` apart. Gradient: The upstream gradient, added where sequences overlap:
+#'   `overlap_add()`.}
 #' \item{`op_stft(x, sequence_length, sequence_stride, fft_length)`}{Short-time Fourier transform of a real signal
 #'   over the last dimension. Gradient: Through the sequences' transforms, which are linear; to a window's tensor
 #'   too.}
@@ -20,22 +20,22 @@
 #' @param x A tensor, a variable, or R numbers. `op_istft()`: A spectrum (..., count, fft_length // 2 + 1): a pair
 #'   of a real and an imaginary part, or a complex tensor.
 #' @param sequence_length `op_extract_sequences()`: The length of each sequence. `op_stft()`: The length of the
-#'   window. `op_istft()`: As of the [op_stft()].
-#' @param sequence_stride The distance from one sequence to the next. `op_istft()`: As of the [op_stft()].
-#' @param fft_length `op_stft()`: The length of the transforms, at least `sequence_length`; the window is in their
-#'   middle. `op_istft()`: As of the [op_stft()].
+#'   window. `op_istft()`: As in the [op_stft()].
+#' @param sequence_stride The distance from one sequence to the next. `op_istft()`: As in the [op_stft()].
+#' @param fft_length `op_stft()`: The length of the transforms, at least `sequence_length`; the window is centred in
+#'   them. `op_istft()`: As in the [op_stft()].
 #' @param window `op_stft()`: `"hann"`, `"hamming"`, `"blackman"`, `"bartlett"`, `"boxcar"` (periodic), a tensor of
-#'   `sequence_length` weights, or NULL for no window. `op_istft()`: As of the [op_stft()].
-#' @param center `op_stft()`: Reflect `x` at both ends so that sequence t is centred at `t * sequence_stride`; else
-#'   it begins there. `op_istft()`: As of the [op_stft()].
+#'   `sequence_length` weights, or NULL for no window. `op_istft()`: As in the [op_stft()].
+#' @param center `op_stft()`: Whether to reflect `x` at both ends so that sequence t is centred at `t *
+#'   sequence_stride`; else it starts there. `op_istft()`: As in the [op_stft()].
 #' @param length The length of the result, cut or filled up with 0.
-#' @returns `op_extract_sequences()`: A tensor (..., count, sequence_length); as many as fit, none where `x` is too
-#'   short.
+#' @returns `op_extract_sequences()`: A tensor (..., count, sequence_length) of all sequences that fit; empty if `x`
+#'   is too short.
 #'
 #' `op_stft()`: A pair of real tensors (..., count, fft_length // 2 + 1): real and imaginary part.
 #'
 #' `op_istft()`: A real tensor (..., length); by default the length that the sequences cover, without reflected
-#'   ends. Where no window reaches, it is 0.
+#'   ends. It is 0 where no window reaches.
 #' @section Errors:
 #' - `gradops_error_argument`: a length or stride below 1 (`op_extract_sequences()`).
 #' - `gradops_error_argument`: a length or stride below 1, or an unknown window (`op_stft()`, `op_istft()`).
@@ -81,7 +81,7 @@ op_istft <- function(
 #' Window functions
 #'
 #' @description
-#' Weights that fall off towards both ends, for signals and spectra.
+#' Weights that decrease towards both ends, for signals and spectra.
 #'
 #' @details
 #' \describe{
@@ -94,7 +94,7 @@ op_istft <- function(
 #'   Gradient: To `beta`, through [op_i0()], whose derivative is the Bessel function `i1`.}
 #' }
 #' @param x The number of points.
-#' @param beta The steepness of its fall; 0 for a rectangle.
+#' @param beta How steeply it decreases; 0 for a rectangle.
 #' @returns A vector of `floatx`, empty where `x` is below 1.
 #'
 #' `op_kaiser()`: A vector of `beta`'s dtype, of `floatx` for a number, empty where `x` is below 1.

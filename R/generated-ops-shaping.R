@@ -3,36 +3,36 @@
 #' Order of dimensions
 #'
 #' @description
-#' The same elements with their dimensions exchanged. The gradient goes back the same way.
+#' The same elements with their dimensions in another order. The gradient is rearranged back.
 #'
 #' @details
 #' \describe{
-#' \item{`op_transpose(x)`}{`x` with its dimensions in the order `axes`; reversed without. Gradient: The upstream
+#' \item{`op_transpose(x)`}{`x` with its dimensions in the order `axes`, or reversed. Gradient: The upstream
 #'   gradient, transposed back.}
 #' \item{`op_swapaxes(x, axis1, axis2)`}{`x` with two dimensions exchanged. Gradient: The upstream gradient,
 #'   exchanged back.}
-#' \item{`op_moveaxis(x, source, destination)`}{`x` with dimensions moved to other places, the rest in their order.
-#'   Gradient: The upstream gradient, moved back.}
-#' \item{`op_rearrange(tensor, pattern, ...)`}{`tensor` with its dimensions named, reordered, taken apart and
-#'   joined: `"b (h w) c -> b c h w"`. Gradient: The upstream gradient, rearranged back.}
+#' \item{`op_moveaxis(x, source, destination)`}{`x` with dimensions moved to other positions; the others keep their
+#'   order. Gradient: The upstream gradient, moved back.}
+#' \item{`op_rearrange(tensor, pattern, ...)`}{`tensor` with its dimensions named, reordered, split and joined: `"b
+#'   (h w) c -> b c h w"`. Gradient: The upstream gradient, rearranged back.}
 #' }
 #' @param x A tensor, a variable, or R numbers.
 #' @param axes The dimensions in their new order; reversed if NULL. Counted from 1, or negative from the end.
 #' @param axis1,axis2 A dimension, from 1; a negative one counts from the end.
 #' @param source The dimensions to move. Counted from 1, or negative from the end.
-#' @param destination Their places in the result. Counted from 1, or negative from the end.
+#' @param destination Their positions in the result. Counted from 1, or negative from the end.
 #' @param tensor A tensor, or a list of tensors of one shape, which are stacked first.
-#' @param pattern Names of the dimensions as they are and, after `->`, as they shall be. Names in parentheses are
-#'   one dimension composed of several, the last running fastest; `1` is a dimension of size 1, `...` any number of
+#' @param pattern The names of the dimensions and, after `->`, of the result's dimensions. Names in parentheses are
+#'   one dimension composed of several, the last varying fastest; `1` is a dimension of size 1, `...` any number of
 #'   dimensions.
-#' @param ... Sizes of names that the shape does not tell, by name.
+#' @param ... Sizes, by name, that do not follow from the shape.
 #' @returns A tensor of `x`'s dtype, its sizes in the new order.
 #'
 #' `op_rearrange()`: A tensor of the same elements.
 #' @section Errors:
-#' - `gradops_error_argument`: not as many destinations as sources (`op_moveaxis()`).
-#' - `gradops_error_argument`: a pattern that says nothing or leaves sizes open, or a size for a name that is not in
-#'   it (`op_rearrange()`).
+#' - `gradops_error_argument`: a number of destinations that differs from the number of sources (`op_moveaxis()`).
+#' - `gradops_error_argument`: an invalid pattern, one that leaves sizes undetermined, or a size for a name that is
+#'   not in it (`op_rearrange()`).
 #' - `gradops_error_axis`: an axis out of range or named twice (`op_transpose()`, `op_moveaxis()`).
 #' - `gradops_error_axis`: an axis out of range (`op_swapaxes()`).
 #' - `gradops_error_shape`: a tensor that does not fit the pattern (`op_rearrange()`).
@@ -77,10 +77,10 @@ op_rearrange <- function(tensor, pattern, ...) {
 #'
 #' @details
 #' \describe{
-#' \item{`op_flip(x)`}{`x` with the order of elements reversed along `axis`; along all without. Gradient: The
+#' \item{`op_flip(x)`}{`x` with the order of elements reversed along `axis`, or along all dimensions. Gradient: The
 #'   upstream gradient, flipped back.}
-#' \item{`op_roll(x, shift)`}{`x` with elements moved `shift` places along `axis`, around the end; flattened
-#'   without. Gradient: The upstream gradient, rolled back.}
+#' \item{`op_roll(x, shift)`}{`x` with elements moved cyclically by `shift` positions along `axis`, or in the
+#'   flattened tensor. Gradient: The upstream gradient, rolled back.}
 #' \item{`op_fliplr(x)`}{`x` with its second dimension reversed: a matrix mirrored left to right. Gradient: The
 #'   upstream gradient, flipped back.}
 #' \item{`op_flipud(x)`}{`x` with its first dimension reversed: a matrix mirrored upside down. Gradient: The
@@ -91,7 +91,7 @@ op_rearrange <- function(tensor, pattern, ...) {
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
-#' @param shift The number of places, one for all axes or one for each.
+#' @param shift The number of positions, one for all axes or one for each.
 #' @param array A tensor, a variable, or R numbers.
 #' @param k The number of turns.
 #' @param axes The two dimensions of the plane. Counted from 1, or negative from the end.
@@ -150,7 +150,7 @@ op_rot90 <- function(array, k = 1L, axes = list(1L, 2L)) {
 #' Shapes
 #'
 #' @description
-#' The same elements, row by row, in another shape. Where a library can, without a copy.
+#' The same elements in row-major order in another shape, without a copy if the library allows it.
 #'
 #' @details
 #' \describe{
@@ -158,8 +158,8 @@ op_rot90 <- function(array, k = 1L, axes = list(1L, 2L)) {
 #'   Gradient: The upstream gradient, reshaped back.}
 #' \item{`op_ravel(x)`}{`x`'s elements in row-major order, as a vector. Gradient: The upstream gradient in `x`'s
 #'   shape.}
-#' \item{`op_view(x)`}{`x`'s bits read as another dtype; `x` itself without one. Gradient: The upstream gradient
-#'   where the dtype stays; none where bits are read otherwise.}
+#' \item{`op_view(x)`}{`x`'s bits read as another dtype; `x` itself if `dtype` is NULL. Gradient: The upstream
+#'   gradient if the dtype is the same; none if bits are reinterpreted.}
 #' \item{`op_expand_dims(x, axis)`}{`x` with dimensions of size 1 inserted at `axis`. Gradient: The upstream
 #'   gradient in `x`'s shape.}
 #' \item{`op_squeeze(x)`}{`x` without its dimensions of size 1, or without those in `axis`. Gradient: The upstream
@@ -177,7 +177,7 @@ op_rot90 <- function(array, k = 1L, axes = list(1L, 2L)) {
 #'
 #' `op_ravel()`: A vector of `x`'s dtype.
 #'
-#' `op_view()`: A tensor whose last dimension is as many times longer as the new dtype is smaller.
+#' `op_view()`: A tensor whose last dimension grows by the factor by which the dtype shrinks.
 #'
 #' `op_expand_dims()`: A tensor of `x`'s dtype with more dimensions.
 #'

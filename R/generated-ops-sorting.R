@@ -60,32 +60,32 @@ op_digitize <- function(x, bins, zero_indexed = FALSE) {
 #'
 #' @details
 #' \describe{
-#' \item{`op_isin(x1, x2)`}{TRUE for each element of `x1` that is among those of `x2`. Gradient: none.}
+#' \item{`op_isin(x1, x2)`}{TRUE for each element of `x1` that is equal to an element of `x2`. Gradient: none.}
 #' \item{`op_unique(x)`}{The distinct elements of `x`, or its distinct slices along an axis. Gradient: The upstream
-#'   gradient to the element that comes first of each; none from the positions and counts.}
+#'   gradient to the first occurrence of each; none from the positions and counts.}
 #' }
 #' @param x1,x2 A tensor, a variable, or R numbers.
 #' @param assume_unique Accepted, as it changes no result.
-#' @param invert TRUE for those that are not.
+#' @param invert Return TRUE for elements that are not.
 #' @param x A tensor, a variable, or R numbers.
-#' @param sorted Ascending; else in the order in which they first come.
-#' @param return_index Also give the position at which each first comes.
-#' @param return_inverse Also give for each element of `x` the position of its value in the result.
-#' @param return_counts Also give how often each comes.
-#' @param axis Compare slices along it; NULL for the elements of the flattened tensor. Counted from 1, or negative
-#'   from the end.
-#' @param size The number of results: fewer are filled up, more are cut off. Inside a trace (`jax.jit`,
-#'   `tf.function`) it is needed, and there is no `axis`.
-#' @param fill_value The value that fills up; the first result if NULL.
+#' @param sorted Whether results ascend; else they are in order of first occurrence.
+#' @param return_index Also return the position of the first occurrence of each.
+#' @param return_inverse Also return, for each element of `x`, the position of its value in the result.
+#' @param return_counts Also return how often each occurs.
+#' @param axis Compare slices along it; NULL compares the elements of the flattened tensor. Counted from 1, or
+#'   negative from the end.
+#' @param size The number of results, which are padded or cut off to it. Inside a trace (`jax.jit`, `tf.function`)
+#'   it is required, and `axis` is not supported.
+#' @param fill_value The value to pad with; the first result if NULL.
 #' @param zero_indexed Count positions from 0, as in Python, rather than from 1.
 #' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
-#' @returns `op_isin()`: A bool tensor of the shape of `x1`; NaN is not in anything.
+#' @returns `op_isin()`: A bool tensor of the shape of `x1`; NaN equals nothing.
 #'
 #' `op_unique()`: A tensor, or a tuple of it and the positions and counts asked for, in the order of the arguments,
-#'   in int64. All NaN are one.
+#'   in int64. All NaN count as equal.
 #' @section Errors:
-#' - `gradops_error_argument`: inside a trace, without a size or with an axis; a size, and no elements and no
-#'   `fill_value` (`op_unique()`).
+#' - `gradops_error_argument`: inside a trace, no size, or an axis; a size for an empty `x` without a `fill_value`
+#'   (`op_unique()`).
 #' - `gradops_error_axis`: an axis out of range (`op_unique()`).
 #' @seealso [op_sort()], [op_searchsorted()], [op_bincount()], [op_segment_sum()].
 #' @examplesIf gradops_available()
@@ -118,17 +118,17 @@ op_unique <- function(
 #' Sorting
 #'
 #' @description
-#' NaN counts as the largest number; equal elements keep their order. The gradient follows each element to its
-#'   place.
+#' NaN counts as the largest number, and equal elements keep their order. The gradient is permuted like the
+#'   elements.
 #'
 #' @details
 #' \describe{
-#' \item{`op_sort(x)`}{`x` in ascending order along an axis; flattened where `axis` is NULL. Gradient: The upstream
+#' \item{`op_sort(x)`}{`x` in ascending order along an axis; flattened if `axis` is NULL. Gradient: The upstream
 #'   gradient, back in the order of `x`.}
-#' \item{`op_argsort(x)`}{The positions of the elements of `x` in ascending order along an axis; flattened where
-#'   `axis` is NULL. Gradient: none.}
-#' \item{`op_argpartition(x, kth)`}{Positions that put the `kth` smallest element in its place, smaller ones before
-#'   and larger ones after. Gradient: none.}
+#' \item{`op_argsort(x)`}{The positions of the elements of `x` in ascending order along an axis; flattened if `axis`
+#'   is NULL. Gradient: none.}
+#' \item{`op_argpartition(x, kth)`}{Positions that put the `kth` smallest element in its sorted position, smaller
+#'   ones before it and larger after. Gradient: none.}
 #' \item{`op_top_k(x, k)`}{The `k` largest elements along the last axis, and their positions. Gradient: The upstream
 #'   gradient at the chosen positions, 0 elsewhere; none from the positions. See also [op_sort()], [op_max()].}
 #' \item{`op_in_top_k(targets, predictions, k)`}{TRUE for each row whose target is among the `k` largest
@@ -142,21 +142,22 @@ op_unique <- function(
 #'   do. Where they count from 1, a class 0 is an error.
 #' @param kth A position along the axis; negative ones count from the end.
 #' @param k `op_top_k()`: The number of elements. `op_in_top_k()`: The number of predictions.
-#' @param sorted,is_stable They come in descending order, equal ones in theirs, either way; the arguments are there
-#'   for other libraries' sake.
+#' @param sorted,is_stable Accepted for compatibility; elements are always in descending order, and equal ones keep
+#'   their order.
 #' @param targets For each row the position of a class.
 #' @param predictions A score for each class, of shape `(..., classes)`.
 #' @returns `op_sort()`: A tensor of `x`'s shape and dtype, NaN last.
 #'
-#' `op_argsort()`: An int64 tensor of 1-based positions, NaN last; equal elements in the order of `x`.
+#' `op_argsort()`: An int64 tensor of 1-based positions, NaN last; equal elements are in the order of `x`.
 #'
-#' `op_argpartition()`: An int64 tensor of 1-based positions: those of [op_argsort()], so the same on every backend.
+#' `op_argpartition()`: An int64 tensor of 1-based positions, equal to [op_argsort()]'s and so the same on every
+#'   backend.
 #'
 #' `op_top_k()`: A tuple of the elements, in `x`'s dtype, and their 1-based positions, in int64. NaN counts as the
 #'   largest number; of equal elements the first comes first.
 #'
-#' `op_in_top_k()`: A bool tensor of the shape of `targets`. Classes tied at the `k`-th place are all in; a target
-#'   that is out of range or whose score is not finite is not.
+#' `op_in_top_k()`: A bool tensor of the shape of `targets`. Classes tied at rank `k` all count as in; a target that
+#'   is out of range or whose score is not finite does not.
 #' @section Errors:
 #' - `gradops_error_argument`: `k` negative or above the number of elements (`op_top_k()`).
 #' - `gradops_error_axis`: an axis out of range (`op_sort()`, `op_argsort()`).

@@ -3,20 +3,20 @@
 #' Correlation
 #'
 #' @description
-#' Of variables with each other, and of signals at each lag.
+#' Correlation of variables, and of signals at each lag.
 #'
 #' @details
 #' \describe{
 #' \item{`op_corrcoef(x)`}{Correlation coefficients of the rows of a matrix: variables in rows, observations in
-#'   columns. Gradient: That of the covariances, each divided by two standard deviations.}
+#'   columns. Gradient: Through the covariances, each divided by two standard deviations.}
 #' \item{`op_correlate(x1, x2)`}{Cross-correlation of two vectors: `y[k] = sum(x1[n + k] * conj(x2[n]))`. Gradient:
 #'   The upstream gradient convolved with `x2`, and correlated with `x1`.}
 #' }
 #' @param x,x1,x2 A tensor, a variable, or R numbers.
-#' @param mode The range of `k`: `"valid"` where the vectors overlap in full, `"same"` as many as the longer has
-#'   elements, `"full"` where they overlap at all.
-#' @returns `op_corrcoef()`: A matrix with a row and a column for each variable (without dimensions for a vector,
-#'   one variable); NaN for a constant one. Integers give `floatx`.
+#' @param mode The range of `k`: `"valid"` where the vectors overlap fully, `"same"` as many values as the longer
+#'   vector has, `"full"` where they overlap at all.
+#' @returns `op_corrcoef()`: A matrix with a row and a column for each variable (0-d for a vector, which is one
+#'   variable); NaN for a constant one. Integers give `floatx`.
 #'
 #' `op_correlate()`: A vector, in the operands' promoted dtype.
 #' @section Errors:

@@ -11,21 +11,21 @@
 #' \item{`op_expm(x)`}{Exponential of square matrices, `I + x + x @ x / 2 + ...`. Gradient: The upper right block of
 #'   the exponential of the matrix with `x^H` in both diagonal blocks and `g` in the upper right (Al-Mohy & Higham
 #'   2009).}
-#' \item{`op_matrix_power(x, n)`}{Power of square matrices, by repeated squaring; a negative one is that of the
+#' \item{`op_matrix_power(x, n)`}{Power of square matrices, by repeated squaring; for a negative exponent, of the
 #'   inverse. Gradient: Through the products.}
 #' \item{`op_pinv(x)`}{Pseudo-inverse of matrices (Moore-Penrose). Gradient: At constant rank: `-y^H g y^H + (1 - x
 #'   y) g^H y y^H + y^H y g^H (1 - y x)` (Golub & Pereyra 1973).}
 #' \item{`op_matrix_rank(x)`}{Number of singular values that are not 0. Gradient: none.}
-#' \item{`op_cholesky_inverse(x)`}{Inverse of the matrices whose Cholesky factor is `x`: of `x @ x^H`, or with
-#'   `upper` of `x^H @ x`. Gradient: Through the triangular solve.}
+#' \item{`op_cholesky_inverse(x)`}{Inverse of matrices given by their Cholesky factor `x`: of `x @ x^H`, or if
+#'   `upper`, of `x^H @ x`. Gradient: Through the triangular solve.}
 #' }
 #' @param x A tensor, a variable, or R numbers.
 #' @param n The exponent; 0 gives identity matrices.
-#' @param rcond Singular values up to this share of the largest count as 0; by default the dtype's precision times
-#'   the larger size.
+#' @param rcond Singular values up to this fraction of the largest count as 0; by default the dtype's precision
+#'   times the larger size.
 #' @param tol Singular values up to it count as 0; by default the dtype's precision times the larger size times the
 #'   largest singular value.
-#' @param upper Take `x` as the upper factor.
+#' @param upper Whether `x` is the upper factor.
 #' @returns A tensor of `x`'s shape; integers give `floatx`.
 #'
 #' `op_matrix_power()`: A tensor of `x`'s shape and dtype; integers with a negative exponent give `floatx`.
@@ -38,13 +38,13 @@
 #' @section Errors:
 #' - `gradops_error_argument`: singular matrices (inside JAX's traces, where values are unknown, the result is
 #'   infinite) (`op_inv()`).
-#' - `gradops_error_argument`: a negative power of singular matrices, as of [op_inv()] (`op_matrix_power()`).
+#' - `gradops_error_argument`: a negative power of singular matrices, as in [op_inv()] (`op_matrix_power()`).
 #' - `gradops_error_argument`: NaN or infinite elements (`op_pinv()`).
 #' - `gradops_error_argument`: a 0 on the diagonal (`op_cholesky_inverse()`).
 #' - `gradops_error_shape`: matrices that are not square (`op_inv()`, `op_expm()`, `op_matrix_power()`,
 #'   `op_cholesky_inverse()`).
 #' - `gradops_error_shape`: fewer than two dimensions (`op_pinv()`, `op_matrix_rank()`).
-#' - `gradops_error_type`: an exponent that is no whole number (`op_matrix_power()`).
+#' - `gradops_error_type`: an exponent that is not an integer (`op_matrix_power()`).
 #' @seealso [op_solve()], which is more accurate than a product with an inverse; [op_det()], [op_cholesky()],
 #'   [op_exp()].
 #' @examplesIf gradops_available()
@@ -105,15 +105,15 @@ op_cholesky_inverse <- function(x, upper = FALSE) {
 #' \item{`op_solve(a, b)`}{Solution `x` of `a @ x = b`. Gradient: `a^-H g` to `b`, and minus its product with `x^H`
 #'   to `a` (Giles 2008). See also [op_solve_triangular()], [op_lstsq()], [op_cholesky()].}
 #' \item{`op_solve_triangular(a, b)`}{Solution `x` of `a @ x = b` for triangular `a`; the other triangle is not
-#'   read. Gradient: As of [op_solve()], in `a`'s triangle (Giles 2008).}
-#' \item{`op_lstsq(a, b)`}{Least-squares solution: the `x` that makes `a @ x - b` shortest, and of several the
-#'   shortest one. Gradient: Through [op_pinv()] (Golub & Pereyra 1973).}
+#'   read. Gradient: As in [op_solve()], in `a`'s triangle (Giles 2008).}
+#' \item{`op_lstsq(a, b)`}{Least-squares solution: the `x` that minimises the norm of `a @ x - b`; of several, the
+#'   one of least norm. Gradient: Through [op_pinv()] (Golub & Pereyra 1973).}
 #' }
 #' @param a Square matrices (..., n, n). `op_lstsq()`: Matrices (..., m, n) of any rank.
 #' @param b A vector (n,), vectors (..., n) for as many matrices, or right sides as columns (..., n, k).
 #'   `op_lstsq()`: A vector (m,), vectors (..., m) for as many matrices, or right sides as columns (..., m, k).
 #' @param lower Read `a` as lower triangular, else as upper.
-#' @param rcond As of [op_pinv()].
+#' @param rcond As in [op_pinv()].
 #' @returns A tensor of `b`'s kind, other dimensions broadcast; integers give `floatx`.
 #' @section Errors:
 #' - `gradops_error_argument`: singular matrices (inside JAX's traces the result is infinite) (`op_solve()`).

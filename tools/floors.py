@@ -80,7 +80,7 @@ def modules() -> dict[str, pathlib.Path]:
 
 
 def imports(name: str, path: pathlib.Path, known: dict) -> list[tuple[str, int, bool]]:
-    """Return a module's imports from the core: the name, "" for ``gradops`` itself, the line, and True in a function."""
+    """Return a module's imports from the core: the name ("" for ``gradops``), the line, and True in a function."""
     base = name if path.name == "__init__.py" else name.rpartition(".")[0]
     found: list[tuple[str, int, bool]] = []
 

@@ -570,7 +570,7 @@ def trace(
     """The program of one call of ``f`` on NumPy's arrays.
 
     Args:
-        analyse, split, native: as of :class:`Compiled`.
+        analyse, split, native: see :class:`Compiled`.
         is_called: True if the program is called next, with these arrays; its ``proof`` is the result, once.
         earlier: the ``answers`` of the other programs of this signature.
     """

@@ -195,7 +195,7 @@ class Program:
         """The values of an array of truth values or whole numbers, to which the program is specialised from here on.
 
         Args:
-            text: as of :meth:`.Guards.look`.
+            text: see :meth:`.Guards.look`.
 
         Raises:
             JitError: in a function that a loop or branch calls, or one that is compiled to be analysed.
