@@ -85,7 +85,7 @@ class gradient_checkpoint_scope(_Scope):
 
     _ends = Ends("gradops_checkpoint_scopes")
 
-    # `torch.compile` decides what a graph saves, so it reads the scope's operations unchanged.
+    # PyTorch's compiler decides what a graph saves, so it reads the scope's operations unchanged.
     @tracing.read_as(lambda self: self)
     def __enter__(self):
         return super().__enter__()
