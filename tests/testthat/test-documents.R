@@ -52,7 +52,7 @@ test_once("vignettes render with the expected results", {
     "four-backends" = "log theta +2.49173",
     likelihoods = "not identified: the likelihood does not change along",
     "r-code" = "0.7788008 0.7357589", # 2 p exp(-p^2) at 0.5 and 1
-    "with-keras3" = "Whose tensor it is",
+    "with-keras3" = "Which methods a tensor has",
     "text-feedback" = "Answer the question in one word. / Write the answer in capitals.",
     "wrong-gradients" = "returned NaN as the gradient"
   )
