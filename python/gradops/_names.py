@@ -36,7 +36,7 @@ def namespace(
             warnings.warn(f"`{name}.{wanted}` is `{new}` now", DeprecationWarning, stacklevel=2)
             return pkgutil.resolve_name(new)
         message = f"module {name!r} has no attribute {wanted!r}"
-        if not wanted.startswith("_"):
+        if not wanted.startswith("_") and sys._getframe(1).f_code.co_name != _FROM_LIST:
             found = _suggested(name, wanted)
             if found:
                 message += f"\nHint: did you mean {' or '.join(f'`{one}`' for one in found)}?"
@@ -57,6 +57,8 @@ def missing(module: str, name: str, message: str) -> AttributeError | ImportErro
 
 
 _IMPORT_FROM = opcode.opmap["IMPORT_FROM"]
+_FROM_LIST = "_handle_fromlist"
+"""Python's function that asks a package for a submodule before it imports the submodule; no user reads its error."""
 
 LATER: dict[str, tuple[str, ...]] = {}
 """The modules of a package that are imported when they are first read."""

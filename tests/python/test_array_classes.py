@@ -148,7 +148,7 @@ def test_numpy_masked_array_functions_lose_no_gradient():
     """``np.ma`` reads the values of its arrays from ``_data``; a variable must have no attribute of that name."""
     v = Variable(np.ones(3), requires_grad=True)
     for call in (np.ma.add, np.ma.multiply, lambda x, y: np.ma.sum(y), lambda x, y: np.ma.getdata(y), np.ma.dot):
-        with pytest.raises(ArgumentTypeError, match="does not turn into a NumPy array"):
+        with pytest.raises(ArgumentTypeError, match="is not turned into a NumPy array"):
             call(MASKED, v)
 
 
@@ -326,7 +326,7 @@ def test_data_frames_lose_no_gradient(pd):
     v = Variable(np.ones(3), requires_grad=True)
     s, frame = pd.Series([1.0, 2.0, 3.0]), pd.DataFrame(np.ones((2, 3)))
     for call in (lambda: pd.Series(v), lambda: pd.DataFrame({"a": v}), lambda: s.dot(v), lambda: frame @ v):
-        with pytest.raises(ArgumentTypeError, match="does not turn into a NumPy array"):
+        with pytest.raises(ArgumentTypeError, match="is not turned into a NumPy array"):
             call()
 
 

@@ -49,7 +49,7 @@ def test_scipy_ufunc_is_compiled():
     ],
 )
 def test_other_functions_name_their_counterpart(call, path):
-    with pytest.raises(ArgumentTypeError, match="does not turn into a NumPy array") as caught:
+    with pytest.raises(ArgumentTypeError, match="is not turned into a NumPy array") as caught:
         call(Variable(np.array([1.0, 2.0]), requires_grad=True))
     assert f"`gradops.scipy.{path}`" in caught.value.hint
 
@@ -66,7 +66,7 @@ def test_other_functions_name_their_counterpart(call, path):
 )
 def test_scipy_function_is_named_in_the_error(call, path):
     """Holds with and without a counterpart in gradops."""
-    with pytest.raises(ArgumentTypeError, match="does not turn into a NumPy array") as caught:
+    with pytest.raises(ArgumentTypeError, match="is not turned into a NumPy array") as caught:
         call(Variable(np.array([1.0, 2.0]), requires_grad=True))
     assert f"scipy.{path}`" in caught.value.hint
 
