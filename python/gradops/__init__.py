@@ -1,9 +1,12 @@
 """gradops: one gradient vocabulary, with one meaning, on NumPy, PyTorch, TensorFlow and JAX."""
 
+import sys
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
-from . import array_api, autodiff, backends, config, errors, extend, functional, numpy, ops, scipy
-from ._names import namespace
+from . import autodiff, backends, config, errors, extend, ops
+from ._names import later_function, namespace
 from .autodiff import Parameter, Variable, to_backend
 from .flow import (
     checkpoint,
@@ -19,15 +22,30 @@ from .flow import (
     stop_gradient,
     stop_gradient_scope,
 )
-from .functional import grad, value_and_grad
-from .functional.reverse import gradient
-from .functional.transformations import custom_jvp, hessian, hvp, jacobian, jvp, linear_transpose, linearize, vjp, vmap
-from .jit import jit
+from .ops import mapping, operators, scipy_functions
 
 if TYPE_CHECKING:
-    from . import inference, text
+    from . import array_api, functional, inference, numpy, scipy, text
+    from .functional import grad, value_and_grad
+    from .functional.reverse import gradient
+    from .functional.transformations import (
+        custom_jvp,
+        hessian,
+        hvp,
+        jacobian,
+        jvp,
+        linear_transpose,
+        linearize,
+        vjp,
+        vmap,
+    )
+    from .jit import jit
 
+# What lower floors need of modules that are imported when they are first used.
 backends.register_later("text", f"{__name__}.text")
+mapping.by_batches = later_function(f"{__name__}.functional.batched", "vectorized_map")
+scipy_functions.find = later_function(f"{__name__}.scipy", "find")
+operators.array_api = later_function(f"{__name__}.array_api._devices", "call")
 ops.custom_gradient = custom_gradient
 ops.stop_gradient = stop_gradient
 
@@ -74,4 +92,34 @@ __all__ = [
     "array_api",  # after the modules whose names are suggested first
 ]
 
-__dir__, __getattr__ = namespace(__name__, later=("inference", "text"), renamed={"to": "gradops.to_backend"})
+_TRANSFORMATIONS = "custom_jvp hessian hvp jacobian jvp linear_transpose linearize vjp vmap".split()
+__dir__, __getattr__ = namespace(
+    __name__,
+    later=("functional", "inference", "numpy", "scipy", "text", "array_api"),
+    renamed={"to": "gradops.to_backend"},
+    objects={
+        "grad": "functional",
+        "value_and_grad": "functional",
+        "gradient": "functional.reverse",
+        **dict.fromkeys(_TRANSFORMATIONS, "functional.transformations"),
+    },
+)
+
+
+class _Package(ModuleType):
+    """The class of this module: ``gradops.jit`` is a function, and the package of that name is imported with it.
+
+    An import of a module of that package binds the package to its name here, which must not hide the function.
+    """
+
+    @property
+    def jit(self):
+        return vars(self).get("_jit") or import_module(f"{__name__}.jit").jit
+
+    @jit.setter
+    def jit(self, value):
+        if not isinstance(value, ModuleType):
+            vars(self)["_jit"] = value
+
+
+sys.modules[__name__].__class__ = _Package

@@ -14,15 +14,20 @@ from typing import Any
 
 
 def namespace(
-    name: str, later: tuple[str, ...] = (), renamed: Mapping[str, str] | None = None
+    name: str,
+    later: tuple[str, ...] = (),
+    renamed: Mapping[str, str] | None = None,
+    objects: Mapping[str, str] | None = None,
 ) -> tuple[Callable[[], list[str]], Callable[[str], Any]]:
     """``__dir__`` and ``__getattr__`` for a module: its ``__all__``, and a suggestion for unknown names.
 
     Args:
         later: submodules that take long to import, so that they are imported when first used.
         renamed: old names, which warn, and the present names of their objects.
+        objects: names that submodules define, and these submodules, which are imported when a name is first used.
     """
     LATER[name] = later
+    objects = objects or {}
     RENAMED.update({f"{name}.{old}": new for old, new in (renamed or {}).items()})
 
     def __dir__() -> list[str]:
@@ -31,6 +36,10 @@ def namespace(
     def __getattr__(wanted: str):
         if wanted in later:
             return importlib.import_module(f"{name}.{wanted}")
+        if wanted in objects:
+            found = getattr(importlib.import_module(f"{name}.{objects[wanted]}"), wanted)
+            setattr(sys.modules[name], wanted, found)  # later uses do not come here
+            return found
         new = RENAMED.get(f"{name}.{wanted}")
         if new is not None:
             warnings.warn(f"`{name}.{wanted}` is `{new}` now", DeprecationWarning, stacklevel=2)
@@ -43,6 +52,15 @@ def namespace(
         raise missing(name, wanted, message)
 
     return __dir__, __getattr__
+
+
+def later_function(module: str, name: str) -> Callable:
+    """Return a function that imports ``module`` at its first call and calls the module's function ``name``."""
+
+    def call(*arguments, **keywords):
+        return getattr(importlib.import_module(module), name)(*arguments, **keywords)
+
+    return call
 
 
 def missing(module: str, name: str, message: str) -> AttributeError | ImportError:

@@ -27,6 +27,34 @@ def test_slow_modules_are_not_imported_at_once():
     assert not outside, f"{outside} are imported by `import gradops`"
 
 
+LATER = ("array_api", "functional", "inference", "jit", "numpy", "scipy", "text")
+
+
+def test_upper_floors_are_imported_on_first_use():
+    loaded = {m for m in modules_after("import gradops") if m.partition(".")[0] == "gradops"}
+    assert len(loaded) <= 140 and not {f"gradops.{name}" for name in LATER} & loaded
+
+
+@pytest.mark.short_cases(3)
+@pytest.mark.parametrize(
+    ("code", "module"),
+    [
+        ("import gradops.jit.array; assert callable(gradops.jit) and gradops.jit.array", "jit"),
+        ("from gradops import jit; import gradops.jit as again; assert jit is again is gradops.jit", "jit"),
+        ("x = gradops.Variable(2.0); assert x.__array_namespace__() is gradops.array_api", "array_api"),
+        ("assert gradops.hessian is gradops.functional.transformations.hessian", "functional"),
+        ("assert gradops.ops.vectorized_map(lambda x: 2 * x, np.ones(3)).sum() == 6", "functional"),
+        ("assert gradops.Variable(2.0).to_device('cpu').device.library == 'numpy'", "array_api"),
+        ("from gradops import *; assert grad(lambda x: x * x)(3.0) == 6 and jit(lambda x: x + 1)(1.0) == 2", "jit"),
+        ("assert gradops.extend.check", "functional"),
+        ("gradops.jit = abs; assert gradops.jit(-1) == 1; import gradops.jit.array; assert gradops.jit is abs", "jit"),
+        ("try: gradops.jitt\nexcept AttributeError as e: assert 'gradops.jit' in str(e)", "functional"),
+    ],
+)
+def test_modules_are_reached_by_their_names(code, module):
+    assert f"gradops.{module}" in modules_after(f"import gradops\nimport numpy as np\n{code}")
+
+
 def test_derivatives_on_numpy_do_not_import_scipy():
     code = "import gradops as g\ng.grad(lambda x: g.ops.softmax(x * x)[0])(g.ops.array([1.0, 2.0]))"
     assert not [m for m in modules_after(code) if m.partition(".")[0] == "scipy"]

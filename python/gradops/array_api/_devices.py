@@ -13,8 +13,6 @@ from .._tree import map_items
 from ..autodiff import inplace, to_backend
 from ..autodiff.variable import Variable
 from ..errors import ArgumentError, ArgumentTypeError, TypeOf
-from ..functional.batched import Batched
-from ..jit.array import Traced
 from ..ops.numpy_functions import is_ours
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
@@ -109,8 +107,8 @@ def _like(part, x):
     return inplace.taking(np.asarray(part)) if is_ours(x) else backends.of(x).convert(part, None, x)
 
 
-def _array_namespace(self, /, *, api_version: str | None = None):
-    """:mod:`gradops.array_api`, the namespace of the functions that accept this array.
+def array_namespace(api_version: str | None):
+    """Return :mod:`gradops.array_api`, the namespace of the functions that accept gradops' own arrays.
 
     Raises:
         ValueError: an unsupported version of the standard.
@@ -120,7 +118,6 @@ def _array_namespace(self, /, *, api_version: str | None = None):
     return sys.modules[__package__]
 
 
-for _kind in (Variable, Traced, Batched):
-    _members = {"__array_namespace__": _array_namespace, "device": property(device_of), "to_device": to_device}
-    for _name, _member in _members.items():
-        setattr(_kind, _name, _member)
+def call(name: str, *arguments, **keywords) -> Any:
+    """Call a function of this module by its name; arrays have it for their members, see ``ops/operators.py``."""
+    return globals()[name](*arguments, **keywords)

@@ -85,6 +85,7 @@ def _to_array(self, dtype=None, copy=None):
 
 
 operators.give(Variable)
+operators.give_array_api(Variable)
 numpy_functions.give(Variable)
 _own: dict[str, Any] = {
     **{f"__i{name}__": _in_place(operators.BINARY[name], ufunc) for name, ufunc in _IN_PLACE.items()},

@@ -19,12 +19,16 @@ records it; batching, forward mode, sparsity and labels follow from its facts; e
 After ``autograd.extend`` (``primitive``, ``defvjp``) and ``jax.extend.core.Primitive``.
 """
 
+from typing import TYPE_CHECKING
+
 from .._names import namespace
 from ..annotations import Axes, Axis, DType, Index, Indices, Integer, Integers, Operand, Shape, Tensor, Tensors
 from ..backends.namespace import backend
 from ..ops._registry import Facts
 from .definition import derivative, kernel, op
-from .laws import check
+
+if TYPE_CHECKING:
+    from .laws import check
 
 __all__ = [
     "Axes",
@@ -46,4 +50,4 @@ __all__ = [
     "op",
 ]
 
-__dir__, __getattr__ = namespace(__name__)
+__dir__, __getattr__ = namespace(__name__, objects={"check": "laws"})

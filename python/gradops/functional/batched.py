@@ -27,7 +27,7 @@ import numpy as np
 from .. import _tree, backends
 from .._scopes import changed
 from ..backends import numpy as _kernels
-from ..ops import conversion, joining, mapping, numpy_functions, operators, shaping
+from ..ops import conversion, joining, numpy_functions, operators, shaping
 from ..ops._dispatch import Op, of_kernels, registry
 
 
@@ -102,9 +102,6 @@ def vectorized_map(function: Callable, rows: list) -> list:
         )
         results.append(y.copy() if shared or isinstance(y, np.ndarray) and not y.flags.writeable else y)
     return results
-
-
-mapping.by_batches = vectorized_map
 
 
 wraps = True
@@ -573,4 +570,5 @@ def register() -> None:
     """Make batches a backend and give them operators."""
     backends.register("batched", sys.modules[__name__], root="gradops.functional.batched")
     operators.give(Batched)
+    operators.give_array_api(Batched)
     numpy_functions.give(Batched, Refused)

@@ -292,6 +292,7 @@ def register() -> None:
 
     backends.register("traced", sys.modules[__name__], root="gradops")
     operators.give(Traced)
+    operators.give_array_api(Traced)
     numpy_functions.give(Traced, JitError)
     promotion.give()
     kind: Any = Traced

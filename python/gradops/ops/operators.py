@@ -166,6 +166,17 @@ def _with_turns(name: str, op: Callable) -> Callable:
     return _dispatch.failing(op, explain)
 
 
+array_api: Callable = NotImplemented
+"""Call a function of ``array_api/_devices.py`` by its name, which a floor above imports at the first call."""
+
+
+def give_array_api(kind: Any) -> None:
+    """Give a class the members of arrays that the array API standard defines besides operators."""
+    kind.__array_namespace__ = lambda self, /, *, api_version=None: array_api("array_namespace", api_version)
+    kind.device = property(lambda self: array_api("device_of", self))
+    kind.to_device = lambda self, device, /, *, stream=None: array_api("to_device", self, device, stream=stream)
+
+
 def give(kind: Any) -> None:
     """Give a class all operators and methods; its hash stays independent of ``==``."""
     for name, op in BINARY.items():

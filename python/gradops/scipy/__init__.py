@@ -10,7 +10,6 @@ import sys
 from typing import Any
 
 from .._names import missing
-from ..ops import scipy_functions
 from ._names import unknown
 
 __all__ = "fft integrate interpolate linalg ndimage optimize signal sparse spatial special stats".split()
@@ -26,12 +25,9 @@ def __getattr__(name: str) -> Any:
     raise missing(__name__, name, unknown(__name__, name, __all__))
 
 
-def _find(path: str) -> Any:
+def find(path: str) -> Any:
     """Return the object at a dotted path such as ``stats.norm.logpdf``, this module for ""; None if there is none."""
     found: Any = sys.modules[__name__]
     for name in filter(None, path.split(".")):
         found = getattr(found, name, None)
     return found
-
-
-scipy_functions.find = _find
