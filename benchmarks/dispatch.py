@@ -24,7 +24,7 @@ def measure(backend: str) -> None:
 
     from gradops import backends, ops
 
-    owner = backends.by_name(backend)
+    owner = backends.lookup(backend)
     x = owner.convert([[0.1 * i + 0.01 * j for j in range(10)] for i in range(10)], "float32")
     if backend == "numpy":
         import numpy as np

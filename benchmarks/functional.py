@@ -43,7 +43,7 @@ def logistic_regression() -> None:
         import jax
 
         config.set_backend("jax")
-        convert = backends.by_name("jax").convert
+        convert = backends.lookup("jax").convert
         x, y, beta = convert(X), convert(Y), convert(BETA)
         on_jax = jit(value_and_grad(likelihood(x, y)))
         plain = jax.jit(jax.value_and_grad(lambda b: (jax.nn.softplus(x @ b) - y * (x @ b)).sum()))

@@ -76,7 +76,7 @@ def train(backend: str, adversarial: bool, steps: int) -> tuple[dict, dict]:
     """Return the accuracies on source and target, and the trained parameters."""
     rng = np.random.default_rng(0)
     (x, y), (z, u) = moons(400, 0.0, rng), moons(400, ANGLE, rng)
-    convert = backends.by_name(backend).convert
+    convert = backends.lookup(backend).convert
     parameters = each(convert, initial(rng))
     source, label, target = convert(x), convert(y[:, None]), convert(z)
     gradient = gradops.jit(value_and_grad(loss)) if backend == "jax" else value_and_grad(loss)
@@ -135,7 +135,7 @@ def picture(trained: dict, path: str) -> None:
     libraries = list(dict.fromkeys(backend for backend, _ in trained))
     figure, axes = plt.subplots(1, 2, figsize=(7.6, 4.1))
     for axis, adversarial in zip(axes, (False, True)):
-        points = backends.by_name(libraries[0]).convert(grid)
+        points = backends.lookup(libraries[0]).convert(grid)
         parameters = trained[libraries[0], adversarial][1]
         logits = np.asarray(network(parameters["label"], features(parameters, points))).reshape(200, 200)
         axis.contourf(side, side, logits > 0, levels=[-0.5, 0.5, 1.5], colors=["#4c8bf5", "#f0803c"], alpha=0.22)

@@ -144,7 +144,7 @@ def describe(name: str, second: set[str]) -> tuple[list[str], str, str]:
         kernels = ["composed"] * len(backends.NAMES)
         gradient = "composed" if "Gradient:" in (inspect.getdoc(function) or "") else "-"
     else:
-        has_kernel = [backends.by_name(b).kernel(op.name) is not None for b in backends.NAMES]
+        has_kernel = [backends.lookup(b).kernel(op.name) is not None for b in backends.NAMES]
         kernels = ["native" if k else "composed" if op.body else "missing" for k in has_kernel]
         documented = "Gradient:" in (inspect.getdoc(function or op.call) or "")
         if not op.differentiable or not documented:

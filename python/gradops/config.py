@@ -76,7 +76,7 @@ def set_backend(name: str) -> None:
     See Also:
         :func:`backend_scope` for a block, :func:`backend`, :func:`gradops.to_backend`.
     """
-    backends.by_name(name).prepare(floatx())
+    backends.lookup(name).prepare(floatx())
     _settings["backend"] = name
     note_change()
 
@@ -110,7 +110,7 @@ class backend_scope(Scope):
         self._name = name
 
     def __enter__(self) -> None:
-        prepared = backends.by_name(self._name).prepared(floatx())
+        prepared = backends.lookup(self._name).prepared(floatx())
         prepared.__enter__()
         before = _scoped.get()
         _choose(self._name)
@@ -292,7 +292,7 @@ _settings["check"] = _check(os.environ.get("GRADOPS_CHECK") or "sample", "GRADOP
 
 def default_backend() -> backends.Backend:
     """The default backend, loaded."""
-    loaded = backends.computing(backends.by_name(backend()))
+    loaded = backends.computing(backends.lookup(backend()))
     loaded.prepare(floatx())
     return loaded
 

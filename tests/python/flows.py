@@ -35,7 +35,7 @@ MOST_WAYS = [
 def derivatives(way: tuple[str, str], f, x, orders: int) -> list[np.ndarray]:
     """Return the first ``orders`` derivatives of ``sum(f)`` at ``x``, each of the sum of the previous one."""
     backend, mode = way
-    convert = backends.by_name(backend).convert
+    convert = backends.lookup(backend).convert
     if backend == "numpy" or mode == "variable":
         return _on_tape(f, convert(np.asarray(x, float)), orders, mode == "compiled")
     run = {"torch": _torch, "jax": _jax, "tensorflow": _tensorflow}[backend]
@@ -96,11 +96,11 @@ def compiled(f):
 def constant(x, value):
     """Return ``value`` as a tensor of the library of ``x``."""
     data = x.data if isinstance(x, Variable) else x
-    if backends.of(data).name == "torch":
+    if backends.backend_of(data).name == "torch":
         import torch
 
         return torch.as_tensor(value, dtype=torch.float64)
-    return backends.of(data).convert(np.asarray(value, float))
+    return backends.backend_of(data).convert(np.asarray(value, float))
 
 
 def _jax(f, x, orders, mode):

@@ -83,7 +83,7 @@ def explained(function, arguments: dict, gradients=()):
 
 
 def is_number(x) -> bool:
-    return backends.of(getattr(x, "data", x)) is not None and "complex" not in ops.dtype(x)
+    return backends.backend_of(getattr(x, "data", x)) is not None and "complex" not in ops.dtype(x)
 
 
 def met(explanation) -> tuple[set[str], list[str]]:

@@ -150,7 +150,7 @@ def broadcastable(draw, count: int = 2, names=("x1", "x2"), **keywords):
 def tensors(value, backend: str):
     """Convert NumPy arrays, also inside lists, to a backend's tensors; leave anything else unchanged."""
     if isinstance(value, np.ndarray):
-        return backends.by_name(backend).convert(value)
+        return backends.lookup(backend).convert(value)
     if isinstance(value, (list, tuple)) and any(isinstance(v, np.ndarray) for v in value):
         return [tensors(v, backend) for v in value]
     return value
@@ -169,7 +169,7 @@ def numpy(value):
         return {k: numpy(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [numpy(v) for v in value]
-    return value if backends.of(value) is None else backends.of(value).to_numpy(value)
+    return value if backends.backend_of(value) is None else backends.backend_of(value).to_numpy(value)
 
 
 def call(case: Case, backend: str, arguments: dict):
@@ -217,7 +217,7 @@ def loss(results: list, ws: list):
 
 def tensors_like(value: np.ndarray, x):
     data = x.data if isinstance(x, Variable) else x
-    owner = backends.of(data)
+    owner = backends.backend_of(data)
     return owner.convert(value, ops.dtype(data)) if owner else value
 
 

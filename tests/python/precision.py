@@ -84,7 +84,7 @@ def turned(case: Case, arguments: dict) -> dict:
 
 
 def converted(value, backend: str, names: dict):
-    owner = backends.by_name(backend)
+    owner = backends.lookup(backend)
     return each_array(value, lambda x: owner.convert(x, names.get(x.dtype.kind)))
 
 
@@ -127,8 +127,8 @@ def as_one_program(f: Callable, leaves: list):
 
     def tensors(*values):
         found, form = jax.tree_util.tree_flatten(f(*values))
-        others[:] = [[None if backends.of(x) is not None else x for x in found], form]
-        return [x for x in found if backends.of(x) is not None]
+        others[:] = [[None if backends.backend_of(x) is not None else x for x in found], form]
+        return [x for x in found if backends.backend_of(x) is not None]
 
     try:
         found = iter(jax.jit(tensors)(*leaves))
@@ -171,7 +171,7 @@ def check(case: Case, precision: str, backend: str, orders: int = 2) -> list[str
     wrong = []
     for order, (mine, theirs) in enumerate(zip(got, want)):
         for g, w in zip(mine, theirs, strict=True):
-            if backends.of(g) is None:
+            if backends.backend_of(g) is None:
                 continue
             name, wide_name = ops.dtype(g), ops.dtype(w)
             expected = {"float64": real, "complex128": both}.get(wide_name, wide_name)

@@ -66,7 +66,7 @@ def agree(
         found = flat(function(*[tensors(x, backend) for x in arrays]))
         assert len(found) == len(expected)
         for y, want in zip(found, expected):
-            assert backends.of(y).name == backend, f"{backend}: the result is of {backends.of(y).name}"
+            assert backends.backend_of(y).name == backend, f"{backend}: the result is of {backends.backend_of(y).name}"
             same(numpy(y), want, rtol, backend)
             assert numpy(y).dtype == want.dtype, f"{backend}: {numpy(y).dtype} in place of {want.dtype}"
     if compiled and "numpy" in over:
@@ -217,7 +217,7 @@ def parts(results) -> list:
 def beside(x: np.ndarray, like):
     """Return a constant array as a tensor of the library of ``like``."""
     data = getattr(like, "data", like) if isinstance(like, gradops.Variable) else like
-    owner = backends.of(data)
+    owner = backends.backend_of(data)
     return x if not isinstance(x, np.ndarray) or owner is None or owner.name == "numpy" else owner.convert(x)
 
 

@@ -184,7 +184,7 @@ def test_values_match_array_api_strict(name, backend):
             want = parts(call(strict, name, arguments, keywords, of(strict.asarray)))
             got = call(array_api, name, arguments, keywords, of(lambda x: tensors(x, backend)))
             of_library = [x for x in flatten(got)[0] if ops.is_tensor(x)]
-            assert all(gradops.backends.of(x).name == backend for x in of_library)
+            assert all(gradops.backends.backend_of(x).name == backend for x in of_library)
             assert len(parts(got)) == len(want)
             for x, y in zip(parts(got), want):
                 if not isinstance(y, np.ndarray):
@@ -279,9 +279,9 @@ def test_device_selects_the_type_of_new_arrays():
         x = tensors(LINE, backend)
         with config.backend_scope(backend) if isinstance(x.device, str) else config.backend_scope("numpy"):
             for made in (array_api.zeros(2, device=x.device), array_api.asarray([1, 2], device=x.device)):
-                assert gradops.backends.of(made).name == backend
+                assert gradops.backends.backend_of(made).name == backend
         if hasattr(x, "__dlpack__"):
-            assert gradops.backends.of(array_api.from_dlpack(x)).name == "numpy"
+            assert gradops.backends.backend_of(array_api.from_dlpack(x)).name == "numpy"
     with pytest.raises(GradientError):
         array_api.from_dlpack(v)
     with pytest.raises(ArgumentError, match="stream"):

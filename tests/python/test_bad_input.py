@@ -59,7 +59,7 @@ def test_same_error_everywhere(case):
     kind, name, call = BAD[case]
     messages = set()
     for backend in backends.NAMES:
-        convert = backends.by_name(backend).convert
+        convert = backends.lookup(backend).convert
         for make in (convert, lambda value, convert=convert: Variable(convert(value), requires_grad=True)):
             if make is not convert and backend == "torch":
                 continue
@@ -73,7 +73,7 @@ def test_same_error_everywhere(case):
 
 @pytest.mark.parametrize("backend", backends.NAMES)
 def test_reductions_over_empty_axes(backend):
-    x = backends.by_name(backend).convert(NO_ROWS)
+    x = backends.lookup(backend).convert(NO_ROWS)
     for axis, expected in ((None, -np.inf), (0, np.full(3, -np.inf)), (1, np.zeros(0))):
         np.testing.assert_array_equal(ops.convert_to_numpy(ops.logsumexp(x, axis)), expected)
         np.testing.assert_array_equal(ops.convert_to_numpy(ops.sum(x, axis)), np.exp(expected))
@@ -81,7 +81,7 @@ def test_reductions_over_empty_axes(backend):
 
 @pytest.mark.parametrize("backend", backends.NAMES)
 def test_take_with_a_scalar_tensor_index(backend):
-    x, one = (backends.by_name(backend).convert(value) for value in (np.array([10.0, 20.0, 30.0]), np.array(1)))
+    x, one = (backends.lookup(backend).convert(value) for value in (np.array([10.0, 20.0, 30.0]), np.array(1)))
     taken = ops.take(x, one)
     assert tuple(taken.shape) == () and float(ops.convert_to_numpy(taken)) == 20.0
 
@@ -91,7 +91,7 @@ def test_lists_of_tensors_and_variables_are_tensors(library):
     """This holds if no other argument is a tensor and in nested lists; gradients flow back to the list's elements."""
 
     def leaf(value):
-        x = backends.by_name(library).convert(np.asarray(value))
+        x = backends.lookup(library).convert(np.asarray(value))
         return x.requires_grad_() if library == "torch" else Variable(x, requires_grad=True)
 
     a, b, x = leaf(2.0), leaf(3.0), leaf([5.0, 7.0])

@@ -276,7 +276,7 @@ def test_checkpoint_reruns_the_function_only_for_a_gradient(kind):
         calls.append(1)
         return ops.exp(x) * x
 
-    x = gradops.backends.by_name("numpy" if kind == "tape" else kind).convert(X)
+    x = gradops.backends.lookup("numpy" if kind == "tape" else kind).convert(X)
     gradops.grad(lambda x: ops.sum(f(x)))(x)
     assert len(calls) == {"tape": 1, "torch": 2, "tensorflow": 2, "jax": 1}[kind]  # the tape and JAX run a program
     calls.clear()
@@ -312,7 +312,7 @@ def named_layer(x, w):
 @pytest.mark.parametrize("kind", ["numpy", "torch", "tensorflow", "jax"])
 def test_policies_select_what_is_recomputed(kind, policy, monkeypatch):
     """Counted in the recomputation plan, on JAX in the program of the gradient."""
-    backend = gradops.backends.by_name(kind)
+    backend = gradops.backends.lookup(kind)
     x, w = backend.convert(np.ones((2, 2)) / 3), backend.convert(np.eye(2))
     f, expected = gradops.checkpoint(named_layer, policy), POLICIES[policy]
     if kind == "jax":

@@ -28,7 +28,7 @@ EACH = {
 
 
 def owners(values) -> set[str]:
-    found = (backends.of(x.data if isinstance(x, Variable) else x) for x in flat(values))
+    found = (backends.backend_of(x.data if isinstance(x, Variable) else x) for x in flat(values))
     return {backend.name for backend in found if backend is not None}
 
 

@@ -155,7 +155,7 @@ def composed_ops():
         name
         for name, op in registry.items()
         if op.body is not None
-        and backends.of(THETA).kernel(name) is None
+        and backends.backend_of(THETA).kernel(name) is None
         and has_derivative(name)
         and op.facts.elementwise
     )

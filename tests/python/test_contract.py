@@ -30,7 +30,7 @@ def backend(request):
         fifth.FIFTH[request.param]()
     elif not backends.installed(request.param):
         pytest.skip(f"{request.param} is not installed")
-    found = backends.by_name(request.param)
+    found = backends.lookup(request.param)
     found.prepare("float64")
     return found
 
@@ -39,7 +39,7 @@ def numbers(x) -> np.ndarray:
     """Return the values of a tensor or variable; nested structures as one array."""
     if isinstance(x, (tuple, list)):
         return np.stack([numbers(part) for part in x])
-    return backends.of(data := x.data if isinstance(x, Variable) else x).to_numpy(data)
+    return backends.backend_of(data := x.data if isinstance(x, Variable) else x).to_numpy(data)
 
 
 def close(x, wanted) -> None:
@@ -66,9 +66,9 @@ def odd(x):
 def test_conversion(backend):
     for value in (X, X.tolist(), 1.5, True, [[1, 2], [3, 4]], np.array([1 + 2j]), np.float32(2)):
         x = backend.convert(value)
-        assert backends.of(x) is backend and backend.is_tensor_type(type(x)) and backend.owns(type(x))
+        assert backends.backend_of(x) is backend and backend.is_tensor_type(type(x)) and backend.owns(type(x))
         np.testing.assert_array_equal(backend.to_numpy(x), value)
-        assert backends.of(backend.convert(x)) is backend
+        assert backends.backend_of(backend.convert(x)) is backend
     np.testing.assert_array_equal(numbers(backend.convert([backend.convert(1.0), backend.convert(2.0)])), [1, 2])
     with pytest.raises((TypeError, ValueError)):
         backend.convert(object())
@@ -95,7 +95,7 @@ def test_every_required_kernel_exists(backend):
 
 def test_ops(backend):
     x = backend.convert(X)
-    assert backends.of(ops.exp(x)) is backend
+    assert backends.backend_of(ops.exp(x)) is backend
     close(ops.exp(x), np.exp(X))
     close(ops.add(x, 1), X + 1)
     close(ops.softmax(x), np.exp(X) / np.exp(X).sum())
@@ -107,21 +107,21 @@ def test_ops(backend):
 
 def test_the_default_backend(backend):
     with gradops.config.backend_scope(backend.name):
-        assert backends.of(ops.exp(1.0)) is backend
+        assert backends.backend_of(ops.exp(1.0)) is backend
 
 
 def test_mixing_two_libraries_raises(backend):
     library = next((name for name in ("torch", "jax", "tensorflow") if backends.installed(name)), "numpy")
     if backend.name in fifth.FIFTH and library == "numpy":
         pytest.skip("NumPy's arrays yield to it, and no other library is installed")
-    other = fifth.strict() if backend.name not in fifth.FIFTH else backends.by_name(library)
+    other = fifth.strict() if backend.name not in fifth.FIFTH else backends.lookup(library)
     x, y = backend.convert(X), other.convert(X)
     if backend.yields:
-        assert backends.of(ops.add(x, y)) is other
+        assert backends.backend_of(ops.add(x, y)) is other
         return
     with pytest.raises(MixedBackendsError, match="all tensors must be of one backend"):
         ops.add(x, y)
-    assert backends.of(ops.add(x, X)) is backend
+    assert backends.backend_of(ops.add(x, X)) is backend
 
 
 # Derivatives ----------------------------------------------------------------------------------------------------------
@@ -130,13 +130,13 @@ def test_mixing_two_libraries_raises(backend):
 def test_grad(backend):
     x = backend.convert(X)
     value, gradient = gradops.value_and_grad(f)(x)
-    assert backends.of(value) is backends.of(gradient) is backend
+    assert backends.backend_of(value) is backends.backend_of(gradient) is backend
     close(value, np.sum(np.sin(X) * X))
     close(gradient, DF)
     close(gradops.grad(lambda x: ops.sum(gradops.grad(f)(x)))(x), DDF)
     close(gradops.grad(lambda x: float(ops.sum(ops.exp(X))))(x), 0 * X)
     (value, rest), gradient = gradops.value_and_grad(lambda x: (f(x), {"x": ops.exp(x)}), has_aux=True)(x)
-    assert backends.of(rest["x"]) is backend
+    assert backends.backend_of(rest["x"]) is backend
     close(gradops.grad(lambda x, y: ops.sum(x * y), (0, 1))(x, backend.convert(2 * X)), [2 * X, X])
 
 
@@ -240,7 +240,7 @@ def test_variables(backend):
         return
     v = Variable(x, requires_grad=True)
     f(v).backward()
-    assert backends.of(v.grad.data) is backend
+    assert backends.backend_of(v.grad.data) is backend
     close(v.grad, DF)
     f(v).backward()
     close(v.grad, 2 * DF)
@@ -278,7 +278,7 @@ def test_incomplete_backend_is_refused():
     assert "derivatives.stopped, custom, value_and_grad" in message and "stop," not in message
     assert "the kernels exp, sum." in message
     with pytest.raises(BackendError, match="Unknown backend 'broken'"):
-        backends.by_name("broken")
+        backends.lookup("broken")
 
 
 def test_partial_backends_may_lack_kernels():

@@ -70,7 +70,7 @@ def test_empty_batch(backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_lists_become_tensors_of_the_default_backend(backend):
     y = ops.conv([[[1.0], [2.0], [4.0]]], tensors(np.ones((2, 1, 1)), backend))
-    assert backends.of(y).name == backend and numpy(y).tolist() == [[[3.0], [6.0]]]
+    assert backends.backend_of(y).name == backend and numpy(y).tolist() == [[[3.0], [6.0]]]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

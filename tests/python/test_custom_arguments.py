@@ -26,7 +26,7 @@ keywords = custom_gradient(lambda x, **rest: x * rest["k"], lambda x, upstream, 
 @pytest.mark.parametrize("f", [by_order, by_inputs, by_two, by_upstream, keyword, keywords])
 def test_arguments_by_name_in_any_order(backend, f):
     """Gradients follow the order of the function's arguments, not of the call's."""
-    x, k = (backends.by_name(backend).convert(v) for v in (A, B))
+    x, k = (backends.lookup(backend).convert(v) for v in (A, B))
     np.testing.assert_allclose(gradops.grad(lambda x: ops.sum(f(x, k=k)))(x), B)
     np.testing.assert_allclose(gradops.grad(lambda x: ops.sum(f(k=k, x=x)))(x), B)
     np.testing.assert_allclose(gradops.grad(lambda x: ops.sum(f(x=x, k=k)))(x), B)
@@ -50,7 +50,7 @@ beside = [
 @pytest.mark.parametrize("f", beside, ids=["closure", "inputs", "names"])
 @pytest.mark.parametrize("k", CONSTANTS.values(), ids=CONSTANTS)
 def test_numpy_arrays_and_numbers_are_constants_next_to_tensors(backend, f, k):
-    x = backends.by_name(backend).convert(A)
+    x = backends.lookup(backend).convert(A)
     np.testing.assert_allclose(gradops.grad(lambda x: ops.sum(f(x, k)))(x), A * 0 + k)
     np.testing.assert_allclose(gradops.grad(lambda x: ops.sum(f(x, k=k) * x))(x), 2 * A * k)
     second = gradops.grad(lambda x: ops.sum(gradops.grad(lambda x: ops.sum(f(x, k) * x))(x) * x))(x)
@@ -60,7 +60,7 @@ def test_numpy_arrays_and_numbers_are_constants_next_to_tensors(backend, f, k):
 @ALL
 def test_constant_written_before_the_backward_pass(backend):
     """The write goes through a variable over the array: NumPy itself does not count writes."""
-    x, k = backends.by_name(backend).convert(A), B.copy()
+    x, k = backends.lookup(backend).convert(A), B.copy()
     x = x.requires_grad_() if backend == "torch" else Variable(x, requires_grad=True)
     y = ops.sum(beside[1](x, k))
     written = Variable(k)
@@ -81,14 +81,14 @@ def test_constant_written_before_the_backward_pass(backend):
     ],
 )
 def test_default_arguments(backend, f):
-    x = backends.by_name(backend).convert(A)
+    x = backends.lookup(backend).convert(A)
     np.testing.assert_allclose(gradops.grad(lambda x: ops.sum(f(x)))(x), [3.0, 3.0, 3.0])
 
 
 @ALL
 @pytest.mark.parametrize("value", ["text", None, object(), len], ids=["text", "None", "object", "function"])
 def test_non_tensor_return_value_is_refused(backend, value):
-    f, x = custom_gradient(lambda x: (value, lambda upstream: upstream)), backends.by_name(backend).convert(A)
+    f, x = custom_gradient(lambda x: (value, lambda upstream: upstream)), backends.lookup(backend).convert(A)
     with pytest.raises(GradopsError, match="`f` must return"):
         gradops.grad(lambda x: ops.sum(f(x)))(x)
 
@@ -97,7 +97,7 @@ def test_non_tensor_return_value_is_refused(backend, value):
 def test_gradient_function_with_wrong_signature(backend):
     f = custom_gradient(lambda x: (x, lambda a, b, c: a))
     with pytest.raises(GradientError, match=r"must take the upstream gradient, alone or after the input; it takes 3"):
-        gradops.grad(lambda x: ops.sum(f(x)))(backends.by_name(backend).convert(A))
+        gradops.grad(lambda x: ops.sum(f(x)))(backends.lookup(backend).convert(A))
 
 
 # --- parameters with defaults
@@ -127,7 +127,7 @@ DEFAULTS = {
 @pytest.mark.parametrize("form", DEFAULTS)
 def test_parameter_keeps_its_default(backend, form):
     f = custom_gradient(DEFAULTS[form])
-    x, y = (backends.by_name(backend).convert(v) for v in (A, B))
+    x, y = (backends.lookup(backend).convert(v) for v in (A, B))
 
     def total(x, y):
         value = f(x, y)
@@ -139,7 +139,7 @@ def test_parameter_keeps_its_default(backend, form):
 
 @ALL
 def test_defaults_next_to_the_inputs_of_the_two_function_form(backend):
-    x, k = (backends.by_name(backend).convert(v) for v in (A, B))
+    x, k = (backends.lookup(backend).convert(v) for v in (A, B))
     f = custom_gradient(lambda x: x * x, lambda x, upstream, scale=7.0: upstream * x * scale)
     np.testing.assert_allclose(gradops.grad(lambda x: ops.sum(f(x)))(x), 7 * A)
     shared = custom_gradient(lambda x, k=2.0: x * k, lambda x, upstream, k=3.0: (upstream * k * 10.0, None))
@@ -150,7 +150,7 @@ def test_defaults_next_to_the_inputs_of_the_two_function_form(backend):
 
 @ALL
 def test_form_that_would_lose_an_input_is_refused(backend):
-    x, k = (backends.by_name(backend).convert(v) for v in (A, B))
+    x, k = (backends.lookup(backend).convert(v) for v in (A, B))
     for f in (
         custom_gradient(lambda x, k: (x * k, lambda x, upstream: upstream)),
         custom_gradient(lambda x, k: x * k, lambda x, upstream: upstream),
@@ -166,7 +166,7 @@ def test_form_that_would_lose_an_input_is_refused(backend):
 @ALL
 @pytest.mark.parametrize("count", [1, 2])
 def test_missing_return_is_an_error(backend, count):
-    x = backends.by_name(backend).convert(A)
+    x = backends.lookup(backend).convert(A)
 
     def gradient(*upstream):
         upstream[0] * 7.0
@@ -180,7 +180,7 @@ def test_missing_return_is_an_error(backend, count):
 
 @ALL
 def test_none_in_a_container_is_no_gradient(backend):
-    x = backends.by_name(backend).convert(A)
+    x = backends.lookup(backend).convert(A)
     for none in ((None,), [None], {"x": None}):
         f = custom_gradient(lambda x, none=none: (x * x, lambda upstream: none))
         np.testing.assert_allclose(gradops.grad(lambda x, f=f: ops.sum(f(x) + 3 * x))(x), [3.0] * 3)
@@ -190,7 +190,7 @@ def test_none_in_a_container_is_no_gradient(backend):
 
 @ALL
 def test_gradient_dict_with_the_structure_of_the_only_dict_argument(backend):
-    w, x = (backends.by_name(backend).convert(v) for v in (A, B))
+    w, x = (backends.lookup(backend).convert(v) for v in (A, B))
 
     def gradient(upstream):
         return {"x": upstream * 7.0, "b": upstream}
@@ -206,7 +206,7 @@ def test_gradient_dict_with_the_structure_of_the_only_dict_argument(backend):
 
 @ALL
 def test_gradient_dict_by_argument_name(backend):
-    w, x = (backends.by_name(backend).convert(v) for v in (A, B))
+    w, x = (backends.lookup(backend).convert(v) for v in (A, B))
     f = custom_gradient(lambda p, x: (p["w"] * x, lambda u: {"x": u * 2.0, "p": {"w": u * 7.0}}))
     p, g = gradops.grad(lambda p, x: ops.sum(f(p, x)), (0, 1))({"w": w}, x)
     np.testing.assert_allclose(p["w"], [7.0] * 3)
@@ -245,7 +245,7 @@ STRUCTURES = {
 @pytest.mark.parametrize("of", [list, tuple])
 def test_flat_list_has_one_gradient_per_tensor(backend, structure, of):
     """The contract of TensorFlow's `tf.custom_gradient` with nested arguments."""
-    a, b, c = (backends.by_name(backend).convert(v) for v in (A, B, A))
+    a, b, c = (backends.lookup(backend).convert(v) for v in (A, B, A))
     rows = []
 
     @custom_gradient
@@ -264,7 +264,7 @@ def test_flat_list_has_one_gradient_per_tensor(backend, structure, of):
 
 @ALL
 def test_upstream_has_the_structure_of_a_single_entry_dict(backend):
-    x = backends.by_name(backend).convert(A)
+    x = backends.lookup(backend).convert(A)
     rules = [
         lambda x, upstream: upstream["b"] * 5,
         lambda *args, upstream: upstream["b"] * 5,

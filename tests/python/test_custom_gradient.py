@@ -26,7 +26,7 @@ def check(way, f, *expected):
 
 
 def on(backend, value):
-    x = backends.by_name(backend).convert(np.asarray(value, float))
+    x = backends.lookup(backend).convert(np.asarray(value, float))
     return Variable(x, requires_grad=True) if backend == "numpy" else x
 
 
@@ -232,7 +232,7 @@ def test_integer_inputs_and_numbers(backend):
     def f(x, index, k):
         return ops.take(x, index) * k, lambda upstream: (upstream * ops.one_hot(index, 3) * k, None, None)
 
-    index = backends.by_name(backend).convert([1])
+    index = backends.lookup(backend).convert([1])
     np.testing.assert_allclose(grads(lambda x: f(x, index, 4), on(backend, X))[0], [0, 4, 0])
 
 
@@ -243,7 +243,7 @@ def test_call_without_tensors():
 @EACH
 def test_complex(backend):
     """The gradient of a real loss is dL/dRe + i dL/dIm; for a holomorphic value that is g * conj(f')."""
-    z = backends.by_name(backend).convert(np.array([1.0 + 2.0j, -0.5j]))
+    z = backends.lookup(backend).convert(np.array([1.0 + 2.0j, -0.5j]))
     own = custom_gradient(lambda z: (z * z, lambda upstream: upstream * ops.conj(2 * z)))
 
     def loss(f):
@@ -342,7 +342,7 @@ def test_returning_a_closed_over_tensor_is_refused(backend):
 
 @EACH
 def test_constant_closures_are_allowed(backend):
-    w = backends.by_name(backend).convert(np.array([1.0, 2.0, 3.0]))
+    w = backends.lookup(backend).convert(np.array([1.0, 2.0, 3.0]))
     f = custom_gradient(lambda x: (x * w, lambda upstream: upstream * w * 10.0))
     np.testing.assert_allclose(grads(f, on(backend, X))[0], [10, 20, 30])
     stopped = custom_gradient(lambda x: (x * gradops.stop_gradient(w), lambda upstream: upstream * w * 10.0))
@@ -705,7 +705,7 @@ def test_bad_gradients(backend, returned, error, message):
 @pytest.mark.parametrize("form", ["alone", "with inputs", "dict", "compiled", "rows"])
 def test_scalar_gradient_for_an_array_is_refused(backend, form):
     """Sums of plain arrays are NumPy scalars and count as mistakes; a Python number is a constant gradient."""
-    x = backends.by_name(backend).convert(X)
+    x = backends.lookup(backend).convert(X)
     f = {
         "with inputs": custom_gradient(lambda x: x * x, lambda x, upstream: ops.sum(upstream * x)),
         "dict": lambda x: custom_gradient(lambda d: (d["a"] * 2, lambda u: {"a": ops.sum(u)}))({"a": x}),
@@ -751,7 +751,7 @@ def test_gradient_function_reading_an_overwritten_tensor_is_refused(library):
     """The gradient would use the new values. Gradient functions that read a copy, or nothing, are allowed."""
 
     def leaf():
-        x = backends.by_name(library).convert(np.array([1.0, 2.0]))
+        x = backends.lookup(library).convert(np.array([1.0, 2.0]))
         return x.requires_grad_() if library == "torch" else gradops.Variable(x, requires_grad=True)
 
     def outcome(make):

@@ -15,7 +15,7 @@ X, V, W = np.array([0.5, -1.5, 2.0]), np.array([1.0, 2.0, -0.5]), np.array([0.3,
 
 
 def on(backend, *values):
-    found = [backends.by_name(backend).convert(np.asarray(v, float)) for v in values]
+    found = [backends.lookup(backend).convert(np.asarray(v, float)) for v in values]
     return found if len(found) > 1 else found[0]
 
 
@@ -70,7 +70,7 @@ def test_constant_point_is_converted_to_the_library_of_the_vector(backend, name,
         np.testing.assert_allclose(numbers(call(v)), matrix.sum(0), rtol=1e-10)
     for call in (lambda v: product(f, point, v)[1], gradops.jit(lambda v: product(f, point, v)[1])):
         found = call(v)
-        assert backends.of(found) is backends.by_name(backend)
+        assert backends.backend_of(found) is backends.lookup(backend)
         np.testing.assert_allclose(numbers(found), np.dot(matrix, numbers(v)), rtol=1e-10)
 
 

@@ -32,7 +32,7 @@ FEW = ("segment_prod", "unique-filled", "histogram-range", "logspace", "stft", "
 
 
 def on_meta(value):
-    return precision.each_array(value, lambda x: backends.by_name("torch").convert(x).to("meta"))
+    return precision.each_array(value, lambda x: backends.lookup("torch").convert(x).to("meta"))
 
 
 def total(tensors):
@@ -61,7 +61,7 @@ def check(case, place=on_meta, device: str = "meta") -> list[str]:
 
 def on_cpu(value):
     with torch.device("cpu"):
-        return precision.each_array(value, backends.by_name("torch").convert)
+        return precision.each_array(value, backends.lookup("torch").convert)
 
 
 def beside_another_default(case) -> list[str]:
@@ -192,7 +192,7 @@ for like in (ops.zeros_like(x), ops.ones_like(x), ops.full_like(x, 2), ops.empty
     assert like.sharding == x.sharding and like.dtype == x.dtype
 
 def there(value):
-    return precision.each_array(value, lambda x: jax.device_put(backends.by_name("jax").convert(x), device))
+    return precision.each_array(value, lambda x: jax.device_put(backends.lookup("jax").convert(x), device))
 
 def result(case, place):
     return flat(case.function()(**{k: place(v) for k, v in precision.example(case).items()}))
@@ -202,7 +202,7 @@ for case in CASES if EVERY else ():
         found = result(case, there)
     except Exception as error:
         try:
-            result(case, lambda value: precision.each_array(value, backends.by_name("jax").convert))
+            result(case, lambda value: precision.each_array(value, backends.lookup("jax").convert))
         except Exception:
             continue  # not on JAX at all
         raise AssertionError(case.id) from error

@@ -56,7 +56,7 @@ everywhere = pytest.mark.parametrize("backend", BACKENDS)
 
 
 def tensor(backend, name, shape=(2,)):
-    return backends.by_name(backend).convert(np.ones(shape, "bool"), name)
+    return backends.lookup(backend).convert(np.ones(shape, "bool"), name)
 
 
 def known(backend, op="add"):
@@ -192,7 +192,7 @@ def test_every_dtype_casts_to_every_other(backend):
         for other in known(backend):
             y = ops.cast(x, SHORT[other])
             assert ops.dtype(y) == SHORT[other]
-            np.testing.assert_array_equal(backends.by_name(backend).to_numpy(y), 1)
+            np.testing.assert_array_equal(backends.lookup(backend).to_numpy(y), 1)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -245,14 +245,14 @@ def test_written_numbers_do_not_wrap_around(name, backend):
         assert ops.dtype(ops.max(x, initial=100)) == "int8" and int(ops.max(x, initial=100)) == 100
         assert ops.dtype(ops.arange(0, 128, dtype="int8")) == "int8"
         held = ops.cast(ops.array([200, 300]), "int8")  # a cast wraps around
-        np.testing.assert_array_equal(backends.by_name(backend).to_numpy(held), [-56, 44])
+        np.testing.assert_array_equal(backends.lookup(backend).to_numpy(held), [-56, 44])
 
 
 @everywhere
 def test_floats_beyond_an_integer_dtype(backend):
     with config.backend_scope(backend):
         x = ops.array([300.0, -300.0, float("nan")])
-        to_numpy = backends.by_name(backend).to_numpy
+        to_numpy = backends.lookup(backend).to_numpy
         np.testing.assert_array_equal(to_numpy(ops.saturate_cast(x, "int8")), [127, -128, 0])
         with np.errstate(invalid="ignore"):
             found = to_numpy(ops.cast(x, "int8"))

@@ -134,7 +134,7 @@ def test_kernel_may_be_any_function(backend):
     def foreign(x): ...
 
     extend.derivative(foreign, x=lambda g, x, y: g * x * y)
-    owner = backends.by_name(backend)
+    owner = backends.lookup(backend)
     extend.kernel(foreign, backend, lambda x: owner.convert(special.i0(owner.to_numpy(x))))
     x, value = tensors(X, backend), special.i0(X)
     np.testing.assert_allclose(numpy(gradops.grad(total(foreign))(x)), X * value)
@@ -403,7 +403,7 @@ def test_saved_result_of_a_function_has_its_custom_derivative(backend):
 def test_check_reports_false_declarations():
     x = np.array([0.5, 2.0, -1.5])
     for name in BACKENDS:
-        backends.by_name(name)
+        backends.lookup(name)
     extend.check(weighted_pair, x, x[::-1] + 0.25)
     extend.check(soft_tanh, x, natural=False)
     extend.check(joined, [x, 2 * x], natural=False)
@@ -444,7 +444,7 @@ def test_composed_op_with_a_rule_works_on_each_library_in_turn():
 
     extend.derivative(product_of_logs, a=lambda g, a, b: g * ops.log(b) / a, b=lambda g, a, b: g * ops.log(a) / b)
     ruled = product_of_logs.op.with_rule
-    made = {b: ruled(product_of_logs.op.body, backends.by_name(b).derivatives) for b in BACKENDS if b != "numpy"}
+    made = {b: ruled(product_of_logs.op.body, backends.lookup(b).derivatives) for b in BACKENDS if b != "numpy"}
     assert len(set(map(id, made.values()))) == len(made)
 
 

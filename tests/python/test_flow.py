@@ -63,7 +63,7 @@ def test_scaled_gradient_of_structures(way):
 @pytest.mark.parametrize("scale", [np.float64(0.1), np.float32(0.1), np.int64(-3)], ids=lambda s: s.dtype.name)
 def test_scaled_gradient_by_a_numpy_scalar(backend, scale):
     """Bitwise equal to a Python number's result: training loops compute scales with NumPy."""
-    x = backends.by_name(backend).convert(np.linspace(0.1, 0.7, 5, dtype="float32"))
+    x = backends.lookup(backend).convert(np.linspace(0.1, 0.7, 5, dtype="float32"))
 
     def gradient(scale):
         return ops.convert_to_numpy(gradops.grad(lambda x: ops.sum(gradops.scaled_gradient(x, scale) ** 3))(x))
@@ -123,8 +123,8 @@ def test_scale_zero_stops_the_gradient(way):
 @pytest.mark.parametrize("zero", [0, 0.0, "tensor"])
 def test_scale_zero_stays_connected(backend, zero):
     """Schedules may start at 0: ``backward()`` runs and gives zeros, also at second order."""
-    x = backends.by_name(backend).convert(X)
-    scale = backends.by_name(backend).convert(0.0, "float64") if zero == "tensor" else zero
+    x = backends.lookup(backend).convert(X)
+    scale = backends.lookup(backend).convert(0.0, "float64") if zero == "tensor" else zero
     for v in [Variable(x)] if backend != "torch" else [x]:
         v.requires_grad_()
         y = ops.sum(gradops.scaled_gradient(v, scale) ** 2)
@@ -142,7 +142,7 @@ def test_zero_scale_stops_an_infinite_gradient(backend, scale):
     with np.errstate(divide="ignore", invalid="ignore"):
         first = np.where(scales == 0, 0.0, scales * 0.5 * at**-0.5)
         second = np.where(scales == 0, 0.0, -(scales**2) * 0.25 * at**-1.5)
-    library = backends.by_name(backend)
+    library = backends.lookup(backend)
     given = library.convert(scale) if isinstance(scale, np.ndarray) else scale
     x = library.convert(at)
 
@@ -180,7 +180,7 @@ def test_scales_get_no_gradient():
 
 @pytest.mark.parametrize("backend", backends.NAMES)
 def test_bad_scales(backend):
-    x = backends.by_name(backend).convert(X)
+    x = backends.lookup(backend).convert(X)
     with pytest.raises(ShapeError, match="`scale` must broadcast") as caught:
         gradops.scaled_gradient(x, like(x, np.ones((4, 2, 3))))
     assert caught.value.argument == "scale"
@@ -200,7 +200,7 @@ def test_integers_and_numbers_pass_through():
 
 
 def marked(backend, value, variable=False):
-    x = backends.by_name(backend).convert(np.asarray(value, float))
+    x = backends.lookup(backend).convert(np.asarray(value, float))
     if variable or backend == "numpy":
         x = Variable(x)
     gradops.set_requires_gradient(x)
@@ -305,7 +305,7 @@ def test_jax_tracers_in_variables():
 
 @pytest.mark.parametrize("backend", ["numpy", "jax"])
 def test_immutable_arrays_raise_with_a_hint(backend):
-    x = backends.by_name(backend).convert(X)
+    x = backends.lookup(backend).convert(X)
     with pytest.raises(GradientError, match="Variable\\(x, requires_grad=True\\)"):
         gradops.set_requires_gradient(x)
     with pytest.raises(GradientError, match="Variable\\(x, requires_grad=True\\)"):
@@ -314,7 +314,7 @@ def test_immutable_arrays_raise_with_a_hint(backend):
 
 @pytest.mark.parametrize("backend", backends.NAMES)
 def test_gradient_of_a_non_scalar(backend):
-    x = backends.by_name(backend).convert(X)
+    x = backends.lookup(backend).convert(X)
     with pytest.raises(GradientError, match=r"must be a scalar; got shape \(2, 3\)") as caught:
         gradops.gradient(x, x)
     assert caught.value.argument == "y"

@@ -428,7 +428,7 @@ def check(way: str, steps: tuple) -> None:
     backend, derive = WAYS[way]
     kinds = control(backend)
     want = built(steps, kinds, 1)(Jet(X, 1.0, 0.0))
-    found = derive(built(steps, kinds, 0), backends.by_name(backend).convert(X))
+    found = derive(built(steps, kinds, 0), backends.lookup(backend).convert(X))
     for order, (got, expected) in enumerate(zip(found, (want.d, want.dd)), 1):
         got = np.asarray(ops.convert_to_numpy(got))
         np.testing.assert_allclose(got, expected + 0 * X, rtol=1e-9, atol=1e-11, err_msg=f"order {order} of {steps}")
@@ -499,7 +499,7 @@ def test_scope_in_every_tensorflow_control_flow(flow, access):
     kinds = {name: kind for name, kind in control("tensorflow").items() if name != "if"}
     parts = [((flow, None), (name, access)) for name in kinds]
     jet = sum((built(steps, kinds, 1)(Jet(X, 1.0)) for steps in parts), Jet(0.0))
-    x = backends.by_name("tensorflow").convert(X)
+    x = backends.lookup("tensorflow").convert(X)
     whole = graph(lambda z: sum(built(steps, kinds, 0)(z) for steps in parts))
     np.testing.assert_allclose(tf_gradient(whole)(x), jet.d, rtol=1e-12)
 

@@ -425,7 +425,7 @@ def test_plain_numpy_inside():
 def test_arrays_of_other_libraries(library):
     pytest.importorskip(library)
     gradops.config.set_backend(library)
-    x = backends.by_name(library).convert(np.array([1.0, 2]))
+    x = backends.lookup(library).convert(np.array([1.0, 2]))
     for f, want in (
         (lambda x: ops.sum(Cube.apply(x)), lambda v: (3 * v**2, 6 * v)),
         (lambda x: ops.sum(SplitStyle.apply(x, x, 10)[0]), lambda v: (20 * v, 20 + 0 * v)),
@@ -470,7 +470,7 @@ def _constant(ctx, x, n):
 def test_backward_is_checked_on_arrays_as_on_variables(library):
     pytest.importorskip(library)
     gradops.config.set_backend(library)
-    x = backends.by_name(library).convert(np.array([1.0, 2.0]))
+    x = backends.lookup(library).convert(np.array([1.0, 2.0]))
 
     def slope(kind):
         if library == "numpy":
@@ -494,7 +494,7 @@ def test_backward_is_checked_on_arrays_as_on_variables(library):
 def test_context_methods_on_plain_arrays(library):
     pytest.importorskip(library)
     gradops.config.set_backend(library)
-    x = backends.by_name(library).convert(np.array([1.0, 2.0]))
+    x = backends.lookup(library).convert(np.array([1.0, 2.0]))
     with pytest.raises(GradientError, match="mark_dirty"):
         made(lambda ctx, g: (g, None), _dirty).apply(x, 3)
     both = made(lambda ctx, g, h: (g + h * 100.0, None), _constant)
@@ -621,7 +621,7 @@ class RoundsSlope(Function):
 @pytest.mark.parametrize("function", [SavesSlope, KeepsSlope])
 def test_intermediate_value_is_differentiated(backend, function):
     """``forward`` runs without recording on variables and PyTorch, so the derivative must be recovered."""
-    x = backends.by_name(backend).convert(2.0, "float64")
+    x = backends.lookup(backend).convert(2.0, "float64")
     f = function.apply
     second = gradops.grad(gradops.grad(f))
     found = {
@@ -643,7 +643,7 @@ def test_intermediate_value_is_differentiated(backend, function):
 
 def test_saved_values_of_each_kind_work_together(backend):
     """Expected by hand: ``x * y * (x + 1)``, with ``y`` itself differentiated by this rule."""
-    x = backends.by_name(backend).convert(2.2, "float64")
+    x = backends.lookup(backend).convert(2.2, "float64")
     first = gradops.grad(RoundsSlope.apply)(x)
     second = gradops.grad(gradops.grad(RoundsSlope.apply))(x)
     slope = 2.2 * 2 * 3.2

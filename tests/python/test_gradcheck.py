@@ -26,7 +26,7 @@ def make(kind, values, dtype="float64"):
     if kind == "torch":
         return torch.tensor(values, requires_grad=True)
     pytest.importorskip(kind)
-    return gradops.backends.by_name(kind).convert(values)
+    return gradops.backends.lookup(kind).convert(values)
 
 
 REAL = [[0.3, -1.2, 2.0], [1.1, 0.7, -0.4]]

@@ -141,7 +141,7 @@ FLOWS = {
 @pytest.mark.parametrize("backend, name", HALVES)
 def test_flows(backend, name):
     """Covers integers in NumPy arrays, since NumPy lacks bfloat16."""
-    x = backends.by_name(backend).convert(np.array([0.5, 1.0]), name)
+    x = backends.lookup(backend).convert(np.array([0.5, 1.0]), name)
     found = {}
     for what, f in FLOWS.items():
         first = gradops.grad(lambda v, f=f: ops.sum(f(v) * f(v)))
@@ -210,7 +210,7 @@ EXACT = {
 
 def in_half(backend: str, name: str, x) -> tuple:
     """Return a tensor in half precision, and its values in double precision."""
-    x = backends.by_name(backend).convert(np.asarray(x, float), name)
+    x = backends.lookup(backend).convert(np.asarray(x, float), name)
     return x, wide(x)
 
 

@@ -216,7 +216,7 @@ def test_floats_keep_their_dtype(name, dtype):
 
 @pytest.mark.parametrize("backend", ["torch", "jax", "tensorflow"])
 def test_bfloat16(backend):
-    x = backends.by_name(backend).convert(photo, "bfloat16")
+    x = backends.lookup(backend).convert(photo, "bfloat16")
     for name in ("resize", "affine_transform", "gaussian_blur"):
         y = CALLS[name](x)
         assert ops.dtype(y) == "bfloat16"
@@ -339,6 +339,6 @@ def test_bad_input(backend, name, arguments, keywords, error):
 
 
 def test_tensor_type_selects_the_backend():
-    x = backends.by_name("torch").convert(photo)
+    x = backends.lookup("torch").convert(photo)
     for call in SMOOTH.values():
-        assert backends.of(call(x)).name == "torch"
+        assert backends.backend_of(call(x)).name == "torch"

@@ -22,12 +22,12 @@ def aligned(values: np.ndarray) -> np.ndarray:
 
 
 def made(name: str, values: np.ndarray):
-    return values if name == "numpy" else backends.by_name(name).convert(values)
+    return values if name == "numpy" else backends.lookup(name).convert(values)
 
 
 def address(x) -> int:
     if not hasattr(x, "__dlpack__"):
-        pytest.skip(f"tensors of this {backends.of(x).name} speak no DLPack")
+        pytest.skip(f"tensors of this {backends.backend_of(x).name} speak no DLPack")
     try:
         return np.from_dlpack(x).ctypes.data
     except BufferError as error:  # NumPy before 2.1 does not share read-only memory, such as JAX's
@@ -39,7 +39,7 @@ def address(x) -> int:
 def test_values_and_dtype(source, target, dtype):
     values = np.arange(6).reshape(2, 3).astype(dtype)
     y = gradops.to_backend(made(source, values), target)
-    assert backends.of(y).name == target and ops.dtype(y) == dtype
+    assert backends.backend_of(y).name == target and ops.dtype(y) == dtype
     np.testing.assert_array_equal(ops.convert_to_numpy(y), values)
 
 
@@ -66,7 +66,7 @@ def test_unshareable_memory_is_copied(target):
 @pytest.mark.parametrize("target", BACKENDS)
 def test_numbers_lists_and_variables(target):
     y = gradops.to_backend([1, 2.5], target)
-    assert backends.of(y).name == target and ops.dtype(y) == "float64"
+    assert backends.backend_of(y).name == target and ops.dtype(y) == "float64"
     v = Variable(np.ones(3))
     assert ops.convert_to_numpy(gradops.to_backend(v, target)).tolist() == [1, 1, 1]
     assert gradops.to_backend(y, target) is y

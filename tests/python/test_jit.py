@@ -644,7 +644,7 @@ def test_frozen_heap_is_counted_once(monkeypatch):
 @pytest.mark.short_cases(0, "jax", "tensorflow")
 def test_derivatives_through_complex_singular_vectors_compile(backend):
     """PyTorch checks whether the result depends on the phases of singular vectors, which a program cannot do."""
-    x = backends.by_name(backend).convert(X[:2, None] * (1 + 1j) + np.eye(2))
+    x = backends.lookup(backend).convert(X[:2, None] * (1 + 1j) + np.eye(2))
     f = grad(lambda x: ops.sum(ops.abs(ops.adjugate(x))))
     np.testing.assert_allclose(numpy(jit(f)(x)), numpy(f(x)))
 
@@ -655,7 +655,7 @@ def test_derivatives_through_complex_singular_vectors_compile(backend):
     ids=["sum", "max", "take"],
 )
 def test_values_of_constant_indices_are_known(op, backend):
-    at = backends.by_name(backend).convert(np.array([0, 1, 1]))
+    at = backends.lookup(backend).convert(np.array([0, 1, 1]))
     f = value_and_grad(lambda x: ops.sum(ops.square(op(x, at))))
     x = on(backend, X)
     for got, want in zip(jit(f)(x), f(x)):
@@ -699,7 +699,7 @@ def test_non_tensor_results(backend):
 
 @pytest.mark.parametrize("library", ["numpy", "torch", "jax", "tensorflow"])
 def test_negative_static_argnums(library):
-    convert = backends.by_name(library).convert
+    convert = backends.lookup(library).convert
     f = jit(lambda x, axis: ops.sum(x, axis), static_argnums=-1)
     x = convert(np.arange(6.0).reshape(2, 3))
     np.testing.assert_array_equal(ops.convert_to_numpy(f(x, 0)), [3, 5, 7])

@@ -137,7 +137,7 @@ def test_conversions_on_other_libraries(backend, name):
         f = asking(ask, WHAT[what])
         compiled = jit(f)
         for x in VALUES[:3]:
-            x = backends.by_name(backend).convert(np.array(x))
+            x = backends.lookup(backend).convert(np.array(x))
             found, wanted = outcome(compiled, x), outcome(f, x)
             if name in DESCRIBED.get(backend, ()) and not isinstance(found, Exception):
                 continue
@@ -150,7 +150,7 @@ def test_text_of_a_tracer_comes_from_the_library(backend):
         raise KeyError(str(x))
 
     with pytest.raises(KeyError) as error:
-        jit(f)(backends.by_name(backend).convert(np.array(1.25)))
+        jit(f)(backends.lookup(backend).convert(np.array(1.25)))
     assert "1.25" not in error.value.args[0] and "float" in error.value.args[0]
 
 
@@ -159,7 +159,7 @@ def test_text_of_a_tracer_comes_from_the_library(backend):
 def test_scalar_conversions_are_decisions_or_gradops_errors(backend, ask):
     compiled = jit(lambda x: x * told(ask(x)))
     for value in (1.2, 2.4):
-        x = backends.by_name(backend).convert(np.array(value))
+        x = backends.lookup(backend).convert(np.array(value))
         try:
             np.testing.assert_allclose(numpy(compiled(x)), value * told(ask(value)))
             assert ask is not float
@@ -168,9 +168,9 @@ def test_scalar_conversions_are_decisions_or_gradops_errors(backend, ask):
 
 
 def test_values_of_constants_stay_known_on_torch():
-    w = backends.by_name("torch").convert(np.array([1.0, 2.0]))
+    w = backends.lookup("torch").convert(np.array([1.0, 2.0]))
     compiled = jit(lambda x: x * (w * 2).detach().numpy().sum() + len(str(w)) + (w + 1).tolist()[1])
-    x = backends.by_name("torch").convert(np.array(2.0))
+    x = backends.lookup("torch").convert(np.array(2.0))
     assert float(compiled(x)) == 12 + len(str(w)) + 3
 
 

@@ -56,7 +56,7 @@ class Page(HTMLParser):
 
 def convert(backend, values):
     pytest.importorskip(backend)
-    return backends.by_name(backend).convert(np.array(values))
+    return backends.lookup(backend).convert(np.array(values))
 
 
 def page_of(x) -> Page:

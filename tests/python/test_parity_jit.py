@@ -71,7 +71,7 @@ def compare(case, backend: str, f, values: list) -> None:
             except GradopsError:  # bins that are not ascending
                 assert change is turned
                 continue
-            owners = {owner.name for owner in map(backends.of, flat(wanted)) if owner is not None}
+            owners = {owner.name for owner in map(backends.backend_of, flat(wanted)) if owner is not None}
             assert owners <= {"numpy" if case.op == "convert_to_numpy" else backend}
             same(compiled(*given), wanted, case, backend)
         assert len(compiled.programs) <= 1

@@ -8,7 +8,7 @@ from test_parity import CASES
 from gradops import backends, ops
 
 if "jax" in BACKENDS:
-    backends.by_name("jax").prepare("float64")  # NumPy's default float64 determines indices and sizes
+    backends.lookup("jax").prepare("float64")  # NumPy's default float64 determines indices and sizes
 
 # Ops about a dtype, cases about a dtype's contents, and numbers without a tensor that determines their precision.
 OF_A_DTYPE = {"array", "cast", "convert_to_numpy", "convert_to_tensor", "nextafter", "view"}

@@ -16,7 +16,7 @@ def values(x):
 @pytest.mark.parametrize("shape", [(6,), (3, 2), (3, 1, 2), (2, 3, 4)])
 @pytest.mark.parametrize("count", [1, 2, 3, 6])
 def test_vector_is_recycled_along_columns(backend, shape, count):
-    owner = backends.by_name(backend)
+    owner = backends.lookup(backend)
     x, v = np.arange(np.prod(shape)).reshape(shape) + 0.5, np.arange(count) + 1.0
     expected = x - np.resize(v, x.size).reshape(shape, order="F")
     subtract = r.operator_form("subtract")

@@ -161,7 +161,7 @@ def test_thousand_compilations(library):
     found = run(f"""
 import gradops
 from gradops import backends
-x = backends.by_name("{library}").convert(np.linspace(0.1, 1, 5))
+x = backends.lookup("{library}").convert(np.linspace(0.1, 1, 5))
 def compiled(i):
     a = float(i)
     f = gradops.jit(gradops.value_and_grad(lambda x: ops.sum(ops.sin(x * a) * x)))

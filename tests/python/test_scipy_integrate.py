@@ -126,7 +126,7 @@ def test_integrals_to_second_order(name):
 def test_integrals_on_libraries(name, backend):
     function = INTEGRALS[name]
     found = functional.grad(function)(tensors(np.asarray(1.2), backend))
-    assert gradops.backends.of(found).name == backend
+    assert gradops.backends.backend_of(found).name == backend
     np.testing.assert_allclose(numpy(found), functional.grad(function)(1.2), 1e-8)
 
 

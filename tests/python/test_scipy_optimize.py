@@ -35,7 +35,7 @@ def rates(p, y):
 
 
 def beside(x, like):
-    return x if isinstance(like, (np.ndarray, gradops.Variable)) else gradops.backends.of(like).convert(x)
+    return x if isinstance(like, (np.ndarray, gradops.Variable)) else gradops.backends.backend_of(like).convert(x)
 
 
 def curve(x, a, b, c):
@@ -122,7 +122,7 @@ def test_derivatives_on_libraries(name, backend):
     function, a = CASES[name]
     one, a = total(function), np.asarray(a, float)
     found = functional.grad(one)(tensors(a, backend))
-    assert gradops.backends.of(found).name == backend
+    assert gradops.backends.backend_of(found).name == backend
     np.testing.assert_allclose(numpy(found), functional.grad(one)(a), 1e-8, 1e-10)
 
 

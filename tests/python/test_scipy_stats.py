@@ -96,7 +96,7 @@ def test_distributions_on_other_libraries(name, backend):
     xs = [tensors(np.asarray(x), backend) for x in given]
     for method in ("logpdf", "cdf", "logsf"):
         found = getattr(own, method)(*xs)
-        assert backends.of(found).name == backend
+        assert backends.backend_of(found).name == backend
         np.testing.assert_allclose(ops.convert_to_numpy(found), getattr(own, method)(*given), 1e-11)
 
     def f(*xs):
@@ -224,7 +224,7 @@ def test_numpy_data_with_parameters_of_another_library(name, backend):
     for method in ("logpdf", "cdf", "ppf"):
         at = places(name, method)
         found = getattr(own, method)(at, *parameters)
-        assert backends.of(found).name == backend
+        assert backends.backend_of(found).name == backend
         np.testing.assert_allclose(ops.convert_to_numpy(found), getattr(own, method)(at, *given), 1e-10, 1e-12)
 
 

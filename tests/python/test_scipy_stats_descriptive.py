@@ -162,7 +162,7 @@ def test_descriptive_statistics_on_libraries(name, backend):
     for dtype, rtol in (("float64", 1e-9), ("float32", 2e-4))[: 1 + (backend == "torch")]:
         given = [tensors(x.astype(dtype), backend) if isinstance(x, np.ndarray) else x for x in arrays]
         for y, want in zip(flat(ours(*given)), expected, strict=True):
-            assert gradops.backends.of(y).name == backend
+            assert gradops.backends.backend_of(y).name == backend
             np.testing.assert_allclose(numpy(y), want, rtol, rtol / 100)
             assert numpy(y).dtype in (dtype, "int64")
     if name not in CONSTANT:

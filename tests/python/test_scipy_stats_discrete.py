@@ -246,7 +246,7 @@ def test_numpy_counts_with_parameters_of_another_library(name, backend):
     parameters = [tensors(np.asarray(x), backend) for x in SHAPES.get(name, [1.7] * own.numargs)]
     for method in ("logpmf", "cdf"):
         found = getattr(own, method)(k, *parameters)
-        assert backends.of(found).name == backend
+        assert backends.backend_of(found).name == backend
         expected = getattr(own, method)(k, *[ops.convert_to_numpy(x) for x in parameters])
         np.testing.assert_allclose(ops.convert_to_numpy(found), expected, 1e-10, 1e-12)
 

@@ -128,7 +128,7 @@ def test_unsupported_jax_version_allows_decorators_only(monkeypatch):
     import jax
     import jax.numpy as jnp
 
-    from gradops.backends import by_name
+    from gradops.backends import lookup
     from gradops.backends.jax import _private, traces
     from gradops.errors import BackendError
 
@@ -136,7 +136,7 @@ def test_unsupported_jax_version_allows_decorators_only(monkeypatch):
     monkeypatch.setitem(_private.private.lacking, _private.SCOPES, ["jax._src.core.gone"])
     monkeypatch.setattr(traces, "supported", False)
     monkeypatch.setattr(traces, "_older", False)
-    monkeypatch.setattr(by_name("jax").derivatives, "cuts_results", True)
+    monkeypatch.setattr(lookup("jax").derivatives, "cuts_results", True)
 
     def with_statement(x):
         with stop_gradient_scope():
@@ -358,5 +358,5 @@ def test_inputs_returned_unchanged_in_a_scope_are_detached(backend):
         f(x).backward()
         got = x.grad.data
     else:
-        got = gradops.grad(f)(backends.by_name(backend).convert(np.array([1.0, 2.0])))
+        got = gradops.grad(f)(backends.lookup(backend).convert(np.array([1.0, 2.0])))
     np.testing.assert_allclose(ops.convert_to_numpy(got), [1, 2])

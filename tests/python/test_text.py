@@ -212,7 +212,7 @@ class Counted(Function):
 @pytest.mark.parametrize("library", ["numpy", "jax", "tensorflow"])
 def test_text_with_numbers_of_each_library(library):
     pytest.importorskip(library)
-    x = Variable(gradops.backends.by_name(library).convert(2.0), requires_grad=True)
+    x = Variable(gradops.backends.lookup(library).convert(2.0), requires_grad=True)
     text = Variable("four", role="word", requires_grad=True)
     (Counted.apply(x, text) * 3).backward()
     assert x.grad.item() == 12 and said(text) == [("counts 3 times", "word")]

@@ -86,7 +86,7 @@ def check(ways: dict, flow: str, way: str, backend: str):
     """Check the result of a transformation, a derivative identified by its shape and the vector multiplied with it."""
     run, wanted, *refusal = ways[way]
     f, first, second = FLOWS[flow]
-    convert = backends.by_name(backend).convert
+    convert = backends.lookup(backend).convert
     expectation = contextlib.nullcontext()
     for flows, error, message in refusal:
         if flow in flows:
@@ -557,7 +557,7 @@ def test_nonlinear_rules_have_no_forward_mode_on_jax(name, compiled):
     jax = pytest.importorskip("jax")
     rule = RULES_WITHOUT_TRANSPOSE[name]
     f = gradops.custom_gradient(lambda x: (ops.sin(x), lambda upstream: rule(x, upstream)))
-    x = backends.by_name("jax").convert(X)
+    x = backends.lookup("jax").convert(X)
     call = jax.jit(f) if compiled else f
     ways = [
         lambda: jax.jvp(call, (x,), (x,)),
@@ -647,7 +647,7 @@ def elsewhere(f):
     """Run ``f`` on another thread in the state of this one, as R's thread runs R functions for others."""
 
     def call(*arguments):
-        state = backends.of(arguments[0]).derivatives.carried()
+        state = backends.backend_of(arguments[0]).derivatives.carried()
         found: list = []
 
         def work():
@@ -666,8 +666,8 @@ def elsewhere(f):
     ("backend", "compiled"), [("torch", 0), ("tensorflow", 0), ("tensorflow", 1), ("jax", 0), ("jax", 1)]
 )
 def test_derivatives_work_on_another_thread(backend, compiled):
-    backends.by_name(backend).prepare("float64")
-    x = backends.by_name(backend).convert(X)
+    backends.lookup(backend).prepare("float64")
+    x = backends.lookup(backend).convert(X)
 
     @elsewhere
     def f(x):

@@ -710,7 +710,7 @@ def test_boxes_do_not_overlap_and_arrows_avoid_them():
 @pytest.mark.parametrize("backend", backends.NAMES)
 def test_gradient_edges_name_inputs(backend):
     pytest.importorskip(backend)
-    data = backends.by_name(backend).convert(np.array([1.0, 2.0]))
+    data = backends.lookup(backend).convert(np.array([1.0, 2.0]))
     x = data.requires_grad_() if backend == "torch" else Variable(data, requires_grad=True)
     y = x * 2
     of_y, of_x = autodiff.get_gradient_edge(y), autodiff.get_gradient_edge(x)
@@ -727,7 +727,7 @@ def test_gradient_edges_name_inputs(backend):
 @pytest.mark.parametrize("backend", ["numpy", "tensorflow", "jax"])
 def test_gradient_edges_of_the_tape(backend):
     pytest.importorskip(backend)
-    x = Variable(backends.by_name(backend).convert(np.arange(4.0)), requires_grad=True)
+    x = Variable(backends.lookup(backend).convert(np.arange(4.0)), requires_grad=True)
     first, second = ops.split(x * 1.0, 2)
     edge = autodiff.get_gradient_edge(first)
     (g,) = autodiff.grad(ops.sum(first * second), edge)

@@ -37,7 +37,7 @@ def parts_of(case, arguments: dict, backend: str):
 
     def run(moving):
         results = flat(case.function()(**(given | moving)))
-        return [r for r in results if backends.of(r) is not None]
+        return [r for r in results if backends.backend_of(r) is not None]
 
     return run, {k: arguments[k] for k in case.gradients}
 
@@ -45,7 +45,7 @@ def parts_of(case, arguments: dict, backend: str):
 def check(case, way: str) -> None:
     """Raise if a transformation gives a different result than the op alone."""
     library, backend = way.partition(".")[0], BACKEND[way.partition(".")[0]]
-    backends.by_name(backend).prepare("float64")
+    backends.lookup(backend).prepare("float64")
     run, moving = parts_of(case, precision.example(case), backend)
     once = precision.as_one_program if library == "jax" else lambda f, values: f(*values)
     convert = lambda v: precision.converted(v, backend, {})  # noqa: E731
@@ -113,7 +113,7 @@ def _forward(run, moving: dict, library: str, once) -> None:
 def weights_for(tensors, seed: int) -> list:
     """Return random tensors of the same shapes and dtypes."""
     rng = np.random.default_rng(seed)
-    return [backends.of(x).convert(rng.normal(size=tuple(x.shape)).astype(ops.dtype(x))) for x in tensors]
+    return [backends.backend_of(x).convert(rng.normal(size=tuple(x.shape)).astype(ops.dtype(x))) for x in tensors]
 
 
 def tried(way: str) -> dict[str, str]:

@@ -86,7 +86,7 @@ def from_dlpack(x, /, *, device=None, copy: bool | None = None):
         )
 
     def make():
-        owner = backends.by_name(_devices.config.backend())
+        owner = backends.lookup(_devices.config.backend())
         found = owner.from_dlpack(x)
         if found is None:
             if copy is False:

@@ -30,13 +30,13 @@ def device_of(x) -> Any:
     if not is_ours(x):
         return getattr(x, "device", "cpu")
     inner = x.data if isinstance(x, Variable) else x.value
-    return device_of(inner) if is_ours(inner) else Device(backends.of(inner).name, device_of(inner))
+    return device_of(inner) if is_ours(inner) else Device(backends.backend_of(inner).name, device_of(inner))
 
 
 def _library_of(device) -> str:
     if isinstance(device, Device):
         return device.library
-    found = backends.of_device(device)
+    found = backends.device_backend(device)
     return config.backend() if found is None else found.name
 
 
@@ -90,7 +90,7 @@ def to_device(x, device, /, *, stream=None):
     place = device.place if isinstance(device, Device) else device
     if device_of(data) == place:
         return x
-    moved = to_backend(x, backends.of(data).name, place)
+    moved = to_backend(x, backends.backend_of(data).name, place)
     return Variable(moved) if isinstance(x, Variable) else moved
 
 
@@ -104,7 +104,7 @@ def kept(x, result):
 def _like(part, x):
     if isinstance(x, Variable):
         return Variable(_like(part, x.data))
-    return inplace.taking(np.asarray(part)) if is_ours(x) else backends.of(x).convert(part, None, x)
+    return inplace.taking(np.asarray(part)) if is_ours(x) else backends.backend_of(x).convert(part, None, x)
 
 
 def array_namespace(api_version: str | None):

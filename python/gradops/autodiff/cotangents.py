@@ -142,7 +142,7 @@ def zeros(template: tuple):
 
 def zeros_of(g, shape: tuple):
     """Zeros of a shape, with the library and dtype of a gradient."""
-    return backends.of(data_of(g)).kernel("zeros")(shape, conversion.dtype(g))
+    return backends.backend_of(data_of(g)).kernel("zeros")(shape, conversion.dtype(g))
 
 
 class Scattered:

@@ -15,7 +15,7 @@ from contextlib import nullcontext
 import numpy as np
 
 from .. import _tree, backends
-from ..backends.interface import Derivatives, by_tape, tape
+from ..backends.interface import Derivatives, register_on_tape, tape
 from ..backends.numpy.base import owned
 from ..errors import GradientError
 from ..ops import creation
@@ -105,7 +105,7 @@ def derivatives_of(backend: backends.Backend, values) -> Derivatives:
     return backend.derivatives
 
 
-@by_tape
+@register_on_tape
 def custom(run, inputs: list) -> list:
     """The values of ``run(*inputs) -> (values, pull)`` with ``pull`` as their derivative."""
     start = graph.clock()
@@ -175,7 +175,7 @@ def _check_closure(values: list, edges: tuple, start: int) -> None:
         )
 
 
-@by_tape
+@register_on_tape
 def value_and_grad(run: Callable, leaves: list) -> tuple:
     """Fresh variables stand for the inputs, so that variables that ``f`` closes over are constants."""
     tracked = [x for x in leaves if isinstance(x, Variable)]

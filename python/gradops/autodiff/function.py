@@ -162,7 +162,7 @@ class Function:
             flat, inner = structured_function.flat_form(Function, cls, args, keywords)
             return flat.apply(*inner)  # type: ignore[attr-defined]
         kinds = {type(data_of(a)) for a in args}
-        owner = backends.beside_text(kinds, cls.__name__)
+        owner = backends.common_with_text(kinds, cls.__name__)
         variables = any(isinstance(a, Variable) for a in args)
         if variables and owner is not None and owner.derivatives.own_tape:
             raise MixedBackendsError(
@@ -236,7 +236,7 @@ def _apply(cls, args: tuple):
 
 def _unrecorded(args) -> AbstractContextManager[Any]:
     """The scope for ``forward``: it records no gradient, but Taylor mode keeps its series."""
-    wrapped = any(owner is not None and owner.wraps for owner in map(backends.of, map(data_of, args)))
+    wrapped = any(owner is not None and owner.wraps for owner in map(backends.backend_of, map(data_of, args)))
     return changed(recording, False) if wrapped else no_grad()
 
 
@@ -264,7 +264,7 @@ def _data_of_outputs(cls, args: tuple, outputs: list, dirty: set[int]) -> list:
     """
     data = [_data(o) for o in outputs]
     if cls.evaluator:
-        data = [backends.by_name("text").kernel("verdict")(d) for d in data]
+        data = [backends.lookup("text").kernel("verdict")(d) for d in data]
     own = [a.data for a in args if isinstance(a, Variable) and isinstance(a.data, np.ndarray)]
     for i, (o, d) in enumerate(zip(outputs, data)):
         if isinstance(d, np.ndarray) and id(o) not in dirty and any(np.may_share_memory(d, x) for x in own):
@@ -275,7 +275,7 @@ def _data_of_outputs(cls, args: tuple, outputs: list, dirty: set[int]) -> list:
 def _data(output):
     if isinstance(output, Variable):
         return output.data
-    if output is None or backends.of(output) is not None:
+    if output is None or backends.backend_of(output) is not None:
         return output
     if isinstance(output, (str, bool, int, float, complex)):
         return Variable(output).data
@@ -284,7 +284,7 @@ def _data(output):
 
 def _plain(output, data):
     """An output without gradient: never an input itself, so that changes to it do not change the input."""
-    return wrap(data) if isinstance(output, Variable) or backends.of(data) is not None else output
+    return wrap(data) if isinstance(output, Variable) or backends.backend_of(data) is not None else output
 
 
 class _Application:
@@ -294,7 +294,9 @@ class _Application:
         self.cls, self.ctx, self.places, self.count = cls, ctx, places, len(outputs)
         self.single = self.count == 1 and len(places) == 1
         self.materialize = ctx._materialize
-        self.templates = [(d.shape, d.dtype, backends.of(d)) if backends.of(d) is not None else None for d in data]
+        self.templates = [
+            (d.shape, d.dtype, backends.backend_of(d)) if backends.backend_of(d) is not None else None for d in data
+        ]
         self.about = [_about(a) if isinstance(a, Variable) else None for a in args]
         self.sources = [_source(tensor, args, edges, outputs, dirty) for tensor in ctx._to_save]
         known = {id(x) for x in (*args, *outputs)}
@@ -342,7 +344,7 @@ class _Application:
         """The second run's value if it depends on the inputs, otherwise the first run's."""
         if not isinstance(again, Variable) or not is_active(again):
             return before
-        owner = backends.of(again.data)
+        owner = backends.backend_of(again.data)
         if owner.wraps or owner.derivatives.records(again.data) or hasattr(again.data, "_superseded"):
             return again  # values cannot be read
         first, second = [owner.to_numpy(data_of(x)) for x in (before, again)]
@@ -365,7 +367,12 @@ class _Application:
 
 def _is_between(x) -> bool:
     """True if a saved value may be an intermediate result of ``forward``, which has no recorded derivative."""
-    return isinstance(x, Variable) and not is_active(x) and backends.of(x.data) is not None and differentiable(x.data)
+    return (
+        isinstance(x, Variable)
+        and not is_active(x)
+        and backends.backend_of(x.data) is not None
+        and differentiable(x.data)
+    )
 
 
 def _as_variable(g):
@@ -380,7 +387,7 @@ def _record(cls, ctx, args, edges, outputs, data, constants, dirty) -> list:
     places = [
         i
         for i, (o, d) in enumerate(zip(outputs, data))
-        if id(o) not in constants and backends.of(d) is not None and differentiable(d)
+        if id(o) not in constants and backends.backend_of(d) is not None and differentiable(d)
     ]
     this = _Application(cls, ctx, args, edges, outputs, data, dirty, places)
     # Values are stored apart from their sources. The node stores arrays: a variable of its own result would refer back
@@ -425,7 +432,7 @@ def _source(tensor, args, edges, outputs, dirty):
 
 def _about(variable: Variable) -> tuple:
     role = variable.role if variable.dtype is str else variable._role
-    return variable.shape, role, variable.dtype, backends.of(variable.data)
+    return variable.shape, role, variable.dtype, backends.backend_of(variable.data)
 
 
 def _rejoined(value, source, node: Node, single: bool):
@@ -462,7 +469,7 @@ def _gradient(cls, i: int, g, about, edge):
         return state.special[dtype].convert(g, role)
     if isinstance(g, (int, float, complex)) and not isinstance(g, np.generic):  # NumPy scalars have a shape
         g = owner.convert(np.full(shape, g))
-    elif not isinstance(g, Variable) and backends.of(g) is None:
+    elif not isinstance(g, Variable) and backends.backend_of(g) is None:
         raise ArgumentTypeError(
             f"{cls.__name__}.backward must return tensors or {{None}}; got {{g}} for input {{i}}.",
             g=TypeOf(g),
@@ -535,7 +542,7 @@ def _refuse(g, saved, node):
 
 def _native(cls, owner, args: tuple):
     """The class as a custom gradient of JAX or TensorFlow, in terms of variables over the library's arrays."""
-    places = [i for i, a in enumerate(args) if backends.of(a) is owner]
+    places = [i for i, a in enumerate(args) if backends.backend_of(a) is owner]
     box: dict[str, Any] = {}
 
     def run(*inputs):
@@ -594,7 +601,7 @@ def _of_array(g, like, owner):
     if g is None:
         return None
     g = data_of(g)
-    return fit(g if backends.of(g) is owner else owner.convert(g), like)
+    return fit(g if backends.backend_of(g) is owner else owner.convert(g), like)
 
 
 def _cut(owner, gradients: list) -> list:

@@ -254,7 +254,7 @@ def _sequence(value) -> list:
 
 
 def _is_torch(value) -> bool:
-    owner = backends.of(value)
+    owner = backends.backend_of(value)
     return owner is not None and owner.derivatives.own_tape
 
 
@@ -296,7 +296,7 @@ def get_gradient_edge(variable):
         )
     if not variable.requires_grad:
         raise GradientError("`variable` does not require a gradient.", argument="variable")
-    return GradientEdge(variable._node or AccumulateGrad(variable), backends.of(variable.data))
+    return GradientEdge(variable._node or AccumulateGrad(variable), backends.backend_of(variable.data))
 
 
 @method("backward")

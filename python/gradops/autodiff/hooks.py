@@ -70,7 +70,7 @@ def register(variable: Variable, hook: Callable) -> Handle:
         if special is not None:
             return wrap(special.convert(replaced))
         if not isinstance(replaced, Variable):
-            if backends.of(replaced) is None:
+            if backends.backend_of(replaced) is None:
                 raise ArgumentTypeError(
                     "a hook must return a gradient or {None}; got {replaced}.", replaced=TypeOf(replaced)
                 )

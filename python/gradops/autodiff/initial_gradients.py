@@ -45,8 +45,8 @@ def tensor(data, given, names: tuple[str, str] = NAMES):
     Raises:
         ArgumentTypeError: a gradient that is neither tensor nor number.
     """
-    owner = backends.of(data)
-    if hasattr(given, "requires_grad") or backends.of(given) is not None or owner is None:
+    owner = backends.backend_of(data)
+    if hasattr(given, "requires_grad") or backends.backend_of(given) is not None or owner is None:
         return given
     try:
         return owner.convert(given, owner.dtype_name(data), like=data)

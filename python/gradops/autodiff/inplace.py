@@ -185,15 +185,15 @@ def assign(variable: Variable, key, value) -> None:
     if holds_tensors(value):
         value = as_one(value)
     other = data_of(value)
-    owner = backends.of(other)
-    if owner is not None and not owner.yields and owner is not backends.of(data):
+    owner = backends.backend_of(other)
+    if owner is not None and not owner.yields and owner is not backends.backend_of(data):
         raise MixedBackendsError(
             f"`set_item`: a {owner.name} tensor cannot be written to a variable over {_library(data)}.",
             argument="value",
         )
     refuse_leaf(variable)
     if isinstance(data, (np.ndarray, np.generic)) and not isinstance(other, (bool, int, float, complex)):
-        other = as_tensor("set_item", other, backends.of(data), "value")
+        other = as_tensor("set_item", other, backends.backend_of(data), "value")
         if not is_numeric(other):
             raise not_a_tensor("set_item", "value", other)
     _check_dtype(data, other)
@@ -519,7 +519,7 @@ def _become(variable: Variable, node: Node | None) -> None:
 
 
 def _library(data) -> str:
-    owner = backends.of(data)
+    owner = backends.backend_of(data)
     return owner.name if owner is not None else type(data).__name__
 
 
@@ -543,7 +543,7 @@ def _is_everything(key) -> bool:
 
 def _check_dtype(data, value) -> None:
     kind = 3 if isinstance(value, complex) else 0
-    if backends.of(value) is not None:
+    if backends.backend_of(value) is not None:
         kind = dtypes.kind(conversion.dtype(value))
     dtype = conversion.dtype(data)
     if kind == 3 and dtypes.kind(dtype) < 3:

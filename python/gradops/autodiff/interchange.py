@@ -54,13 +54,13 @@ def to_backend(x, backend: str, device=None):
     See Also:
         ``gradops.ops.convert_to_numpy``, :func:`gradops.config.backend_scope` for the library of numbers.
     """
-    target = backends.by_name(backend)
+    target = backends.lookup(backend)
     if isinstance(x, Variable):
         if x.requires_grad:
             raise _recorded(x)
         x = x.data
     x = backends.held(x)
-    source = backends.of(x)
+    source = backends.backend_of(x)
     if source is None:
         target.prepare(config.floatx())
         x = _converted(x, target)
@@ -170,7 +170,7 @@ def _dlpack(self: Variable, *, stream=None, max_version=None, dl_device=None, co
         raise _recorded(self)
     data = _speaking_dlpack(self)
     if copy:  # TensorFlow's tensors accept neither `copy` nor a device
-        owner = backends.of(data)
+        owner = backends.backend_of(data)
         data, copy = owner.convert(np.array(owner.to_numpy(data)), owner.dtype_name(data)), None
     if dl_device is not None and tuple(map(int, dl_device)) == tuple(map(int, data.__dlpack_device__())):
         dl_device = None
@@ -194,7 +194,7 @@ def _dlpack_device(self: Variable):
 
 def _speaking_dlpack(variable: Variable):
     if not hasattr(variable.data, "__dlpack__"):
-        name = backends.of(variable.data).name
+        name = backends.backend_of(variable.data).name
         hint = 'give `gradops.to_backend(v, "numpy")`'
         raise BackendError(f"this version of {name} has tensors without DLPack.", hint=hint)
     return variable.data

@@ -372,11 +372,11 @@ def _aligned(data, y):
     if getattr(data, "dtype", None) is y.dtype or isinstance(data, (int, float, complex, str)) or isinstance(y, str):
         return data
     if isinstance(data, (list, tuple)):
-        data = backends.of(y).convert(data, like=y)
+        data = backends.backend_of(y).convert(data, like=y)
     if data.dtype == y.dtype:
         return data
     if isinstance(data, ndarray):  # NumPy lacks some of y's dtypes
-        data = backends.of(y).convert(data, like=y)
+        data = backends.backend_of(y).convert(data, like=y)
     return conversion.cast(data, conversion.dtype(y))
 
 
@@ -491,7 +491,7 @@ def record(rule: Rule, edges: tuple, saved: tuple, y):
     if not isinstance(y, (list, tuple)):
         return attach_new(y, rule, edges, saved)
     node = Node(rule, edges, saved, None, None)
-    node.extra = [(part.shape, part.dtype, backends.of(part)) for part in y]
+    node.extra = [(part.shape, part.dtype, backends.backend_of(part)) for part in y]
     picked = [attach_new(part, PICK, (node,), (i,)) for i, part in enumerate(y)]
     return alike(y, picked)
 
@@ -506,7 +506,7 @@ def _wrap_all(y):
 
 
 def _wrapped(y):
-    return wrap(y) if backends.of(y) is not None or isinstance(y, str) else y
+    return wrap(y) if backends.backend_of(y) is not None or isinstance(y, str) else y
 
 
 def _on_data(op):
@@ -538,7 +538,7 @@ def _owner(op, arguments):
         value = arguments[position]
         for item in value if isinstance(value, (list, tuple)) else (value,):
             if isinstance(item, Variable):
-                return backends.of(item.data)
+                return backends.backend_of(item.data)
     return None
 
 

@@ -23,7 +23,7 @@ def holds_variables(value) -> bool:
 
 def _records_itself(value) -> bool:
     """True if a value is a tensor that its own library differentiates."""
-    owner = None if isinstance(value, Variable) else backends.of(value)
+    owner = None if isinstance(value, Variable) else backends.backend_of(value)
     return owner is not None and owner.derivatives.native
 
 

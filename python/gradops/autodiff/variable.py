@@ -147,7 +147,7 @@ class Variable(Methods):
                 self._grad = special.accumulate(self, value)
             return
         if not isinstance(value, Variable):
-            owner, mine = backends.of(value), _owner(self.data)
+            owner, mine = backends.backend_of(value), _owner(self.data)
             try:
                 if owner is not mine:
                     value = mine.convert(value, mine.dtype_name(self.data) if owner is None else None)
@@ -222,7 +222,7 @@ class Variable(Methods):
                 see(self)
         data = self._value
         if data.__class__ is not np.ndarray:
-            owner = backends.of(data)
+            owner = backends.backend_of(data)
             if owner is not None and owner.derivatives.records(data):  # by an enclosing tracer or tape
                 data = owner.derivatives.stop(data)
         return wrap(data)
@@ -423,7 +423,7 @@ _COPIED = ("_value", "_active", "_role", "_grad")
 
 
 def _owner(data) -> backends.Backend:
-    owner = backends.of(data)
+    owner = backends.backend_of(data)
     if owner is None:
         raise ArgumentTypeError("the variable's `data` is a {data}, which is not an array.", data=TypeOf(data))
     return owner
@@ -532,7 +532,7 @@ def _as_data(data) -> Any:
     words = as_words(data)
     if words is not None:
         return words
-    owner = backends.of(data)
+    owner = backends.backend_of(data)
     if owner is None:
         chosen = config.default_backend()
         return as_array(data, backends.embedded() if chosen.derivatives.own_tape else chosen)
@@ -556,7 +556,7 @@ def as_words(data) -> Any:
     if data is None or type(data) in (list, tuple):
         check_words(data)
     if isinstance(data, str) or type(data) in (list, tuple) and data and all(isinstance(s, str) for s in data):
-        return backends.by_name("text").convert(data)
+        return backends.lookup("text").convert(data)
     return data if getattr(data, "dtype", None) is str else None
 
 
@@ -572,7 +572,7 @@ def as_array(data, backend: backends.Backend) -> Any:
         if type(data) in (list, tuple):
             jagged = len({len(x) if type(x) in (list, tuple) else None for x in data}) > 1
             message = "the lists of `data` differ in length." if jagged else f"`data`: {error}."
-        elif backends.of(data) is not None:
+        elif backends.backend_of(data) is not None:
             message = f"`data`: {error}."
         else:
             message = "`data` must be an array, a number, a nested list or a string; got {data}."
@@ -660,7 +660,7 @@ def _shown(data):
 
 def array_text(data, prefix: str = "Variable(") -> str:
     """The text of a tensor's values with dtype and backend; for a large tensor the values at the corners."""
-    owner = backends.of(data)
+    owner = backends.backend_of(data)
     if owner is None:
         return repr(data)
     is_compiled = owner.kernel("shown") is not None

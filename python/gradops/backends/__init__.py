@@ -85,7 +85,7 @@ def _by_name_as_read(name: str) -> Backend:
 
 
 @tracing.read_as(_by_name_as_read)
-def by_name(name: str) -> Backend:
+def lookup(name: str) -> Backend:
     """The backend called ``name``; imports its library if needed.
 
     Raises:
@@ -100,7 +100,7 @@ _PROTOCOLS = {"__tf_tensor__": "tensorflow"}
 
 def asking_by(protocol: str) -> Backend:
     """The backend whose library requests tensors from other objects through this special method."""
-    return by_name(_PROTOCOLS[protocol])
+    return lookup(_PROTOCOLS[protocol])
 
 
 @tracing.constant
@@ -155,7 +155,7 @@ def _numbers(version: str) -> list[int]:
 
 def embedded() -> Backend:
     """The NumPy backend, which is always available; other backends fall back to it."""
-    return by_name("numpy")
+    return lookup("numpy")
 
 
 def installed(name: str) -> bool:
@@ -163,11 +163,11 @@ def installed(name: str) -> bool:
     return name in _loaded or importlib.util.find_spec(name) is not None
 
 
-def in_use() -> list[Backend]:
+def loaded_backends() -> list[Backend]:
     """The backends whose libraries are fully loaded; only their tensors can exist."""
     for name in NAMES:
         if name not in _loaded and loaded(name):
-            by_name(name)
+            lookup(name)
     return list(_loaded.values())
 
 
@@ -178,7 +178,7 @@ def loaded(name: str) -> bool:
 
 
 def _computing_as_read(backend: Backend) -> Backend:
-    return by_name("torch") if backend.name == "numpy" else backend
+    return lookup("torch") if backend.name == "numpy" else backend
 
 
 @tracing.read_as(_computing_as_read)
@@ -218,7 +218,7 @@ def owner(kind: type) -> Backend | None:
     except KeyError:
         pass
     name = _owner_of(kind)
-    found = _owners[kind] = None if name is None else by_name(name)
+    found = _owners[kind] = None if name is None else lookup(name)
     return found
 
 
@@ -226,20 +226,20 @@ def owner(kind: type) -> Backend | None:
 def _owner_of(kind: type) -> str | None:
     for base in kind.__mro__ if kind not in _PLAIN else ():
         name = _ROOTS.get(base.__module__) or _ROOTS.get(base.__module__.partition(".")[0])
-        if name is not None and by_name(name).owns(kind):
+        if name is not None and lookup(name).owns(kind):
             return name
     return None
 
 
-def of(value: Any) -> Any:
+def backend_of(value: Any) -> Any:
     """The backend that owns a tensor, or None if ``value`` is not a tensor."""
     return owner(type(value))
 
 
-def of_device(device: Any) -> Backend | None:
+def device_backend(device: Any) -> Backend | None:
     """The backend whose library defines the type of ``device``; None for devices given by name."""
     name = _ROOTS.get(type(device).__module__.partition(".")[0])
-    return None if name is None else by_name(name)
+    return None if name is None else lookup(name)
 
 
 def may_hold(kind: type) -> bool:
@@ -268,10 +268,10 @@ def held(value: Any) -> Any:
     if hasattr(type(value), "__jax_array__"):
         return value.__jax_array__()
     inner = getattr(value, "value", None)
-    return value if of(inner) is None else inner
+    return value if backend_of(inner) is None else inner
 
 
-def beside_text(kinds, op: str) -> Backend | None:
+def common_with_text(kinds, op: str) -> Backend | None:
     """``common`` for the types of one graph, where text may accompany tensors of any library without a tape.
 
     Raises:

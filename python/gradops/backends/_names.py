@@ -39,7 +39,7 @@ class PrivateNames:
             otherwise: returned if there is no such object; by default a function that raises a BackendError.
         """
         self.names.setdefault(feature, []).append(path)
-        found = at(path)
+        found = resolve(path)
         if found is not None:
             return found
         self.lacking.setdefault(feature, []).append(path)
@@ -85,7 +85,7 @@ class PrivateNames:
         return absent
 
 
-def at(path: str) -> Any:
+def resolve(path: str) -> Any:
     """The object at a dotted path ``module.name``; None if it does not exist."""
     module, _, rest = path.partition(".")
     try:

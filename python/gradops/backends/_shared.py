@@ -114,7 +114,7 @@ def is_vector(a, b) -> bool:
     return len(b.shape) == 1 or len(b.shape) == len(a.shape) - 1 and tuple(b.shape) == tuple(a.shape[:-1])
 
 
-def in_full_precision(floats, cast, dtype_name):
+def full_precision(floats, cast, dtype_name):
     """A decorator for kernels of one matrix: half precision is computed in float32, and integers become ``floatx``."""
 
     def decorate(function):
@@ -139,7 +139,7 @@ def _narrow(result, name, cast, dtype_name):
 
 
 def system_in_full_precision(floats, promoted, cast, dtype_name):
-    """``in_full_precision`` for kernels of a matrix and a right side; a vector is passed to them as one column."""
+    """``full_precision`` for kernels of a matrix and a right side; a vector is passed to them as one column."""
 
     def decorate(function):
         @wraps(function)

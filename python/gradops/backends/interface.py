@@ -2,8 +2,9 @@
 
 A backend is any namespace, usually a package of this folder, that defines the members of :class:`Backend` and the
 kernels of :data:`required_kernels`. A library that can differentiate also defines the members of :class:`Derivatives`
-in ``derivatives``; the others use the tape (:class:`OnTape`), which higher floors fill in with :func:`by_tape`. A
-higher floor adds its code for one library to that library's members with :func:`gradops.backends.joins`.
+in ``derivatives``; the others use the tape (:class:`OnTape`), which higher floors fill in with
+:func:`register_on_tape`. A higher floor adds its code for one library to that library's members with
+:func:`gradops.backends.joins`.
 
 Members marked :func:`required` must be defined; the others have the default given here. Outside this folder a backend's
 name is used for messages only: whatever differs between libraries is a member of a contract. Code that a compiler
@@ -499,7 +500,7 @@ class OnTape(Derivatives):
         raise BackendError(f"`jit`: the backend {self.name!r} has no compiler.", argument="f")
 
 
-def by_tape(function: Callable, name: str | None = None) -> Callable:
+def register_on_tape(function: Callable, name: str | None = None) -> Callable:
     """Register a function as the tape's member of the same name: how the higher floors fill in :class:`OnTape`."""
     setattr(OnTape, name or function.__name__, staticmethod(function))
     return function

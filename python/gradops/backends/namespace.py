@@ -10,7 +10,7 @@ import numpy as np
 from .. import dtypes
 from ..errors import ArgumentTypeError, TypeOf
 from . import array, register
-from .array.base import NUMBERS, dtype_rule, holds, public, with_defaults
+from .array.base import NUMBERS, add_defaults, dtype_rule, holds, public
 from .interface import Backend, divided_by_0
 from .numpy import base as _numpy
 
@@ -66,7 +66,7 @@ def backend(name: str, xp: Any, kind: type, special: Any = None, **own: Any) -> 
                 argument=argument,
                 space=TypeOf(space),
             )
-    base = with_defaults(xp, adaptors(xp, kind))
+    base = add_defaults(xp, adaptors(xp, kind))
     vars(base).update((member, value) for member, value in own.items() if hasattr(base, member))
     kernels = own if special is None else array.elementwise.special(xp, base, special) | own
     array.complete(kernels, xp, base)

@@ -273,10 +273,10 @@ class _Ruled:
             def forward(ctx, counts, *flat):
                 y = kernel(*_in_lists(counts, flat))
                 ctx.counts, ctx.several = counts, isinstance(y, (tuple, list))
-                ctx.known = [_Shape(x) if backends.of(x) else x for x in flat]
+                ctx.known = [_Shape(x) if backends.backend_of(x) else x for x in flat]
                 read = [x if name in reads else None for name, x in zip(_repeated(parameters, counts), flat)]
                 results = [] if not reads_result else y if ctx.several else [y]
-                ctx.save_for_backward(*[x if backends.of(x) else None for x in read], *results)
+                ctx.save_for_backward(*[x if backends.backend_of(x) else None for x in read], *results)
                 return tuple(y) if ctx.several else y
 
             @staticmethod

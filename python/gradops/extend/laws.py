@@ -264,13 +264,13 @@ def _compare_libraries(entry: Op, arguments: dict[str, Any], places: list, toler
 
     def outcome(backend: backends.Backend) -> tuple[list, list]:
         xs = [backend.convert(np.asarray(_at(arguments, entry, place)), "float64") for place in places]
-        values = [backends.of(y).to_numpy(y) for y in _tree.flatten(call(*xs))[0]]
+        values = [backends.backend_of(y).to_numpy(y) for y in _tree.flatten(call(*xs))[0]]
         if not xs or not entry.differentiable:
             return values, []
         return values, [ops.convert_to_numpy(g) for g in grad(loss, argnums=tuple(range(len(xs))))(*xs)]
 
     wanted = outcome(backends.embedded())
-    for backend in backends.in_use():
+    for backend in backends.loaded_backends():
         if backend.name not in backends.NAMES or backend.kernel(entry.name) is None is entry.body:
             continue
         with config.backend_scope(backend.name):

@@ -170,7 +170,7 @@ class _Custom(_functions.Made, Generic[P, R]):
         if not places:
             return self._parts(args, kwargs)[0]
         kinds = {type(data_of(x)) for x in map(leaves.__getitem__, places)}
-        backend: Any = backends.beside_text(kinds, "custom_gradient")
+        backend: Any = backends.common_with_text(kinds, "custom_gradient")
         places = [i for i in places if not _is_constant(leaves[i], backend)]
         inputs = [leaves[i] for i in places]
         structure: Any = _tree.LEAF
@@ -335,7 +335,7 @@ def _owner(args: tuple) -> tuple[Any, Any] | None:
 
 def _is_constant(x, backend) -> bool:
     """True if a tensor is a NumPy array used with tensors of another library."""
-    owner = backends.of(x)
+    owner = backends.backend_of(x)
     return owner is not backend and owner is not None and owner.yields
 
 
@@ -356,5 +356,5 @@ def _output(backend, value):
 def _read(value):
     """The tensor inside a ``tf.Variable`` or another wrapper, still connected to it; other values unchanged."""
     value = backends.held(value)
-    owner = backends.of(value)
+    owner = backends.backend_of(value)
     return value if owner is None or owner.is_tensor_type(type(value)) else owner.convert(value)

@@ -64,7 +64,7 @@ def _stop(x):
     if isinstance(x, Variable):
         return x.detach()
     x = backends.held(x)
-    backend = backends.of(x)
+    backend = backends.backend_of(x)
     if backend is None:
         return in_model("stop_gradient", [x]) if backends.is_symbolic(x) else x
     return backend.derivatives.stop(x)
@@ -156,7 +156,7 @@ def scaled_gradient_ext(x: X, *, scale, shift=None, scale_shift_by_sum_over_axis
     See Also:
         :func:`scaled_gradient`, :func:`custom_gradient`.
     """
-    if backends.of(x) is None and not isinstance(x, Variable):
+    if backends.backend_of(x) is None and not isinstance(x, Variable):
         if backends.is_symbolic(x):
             keywords = {"scale": scale, "shift": shift, "scale_shift_by_sum_over_axis": scale_shift_by_sum_over_axis}
             return in_model("scaled_gradient_ext", [x], keywords)
@@ -249,7 +249,7 @@ def set_requires_gradient(x) -> None:
         x.requires_grad_()
         return
     x = backends.held(x)
-    backend = backends.of(x)
+    backend = backends.backend_of(x)
     if backend is None:
         raise GradientError(
             "`x` must be a variable or a tensor whose library can mark it; got a {x}.",
@@ -282,7 +282,7 @@ def gradient_of(y, x):
 def _gradients(y, leaves: list):
     if isinstance(y, Variable):
         return gradients.grad(y, leaves, retain_graph=True, create_graph=recording.get(), allow_unused=True)
-    backend = backends.of(y)
+    backend = backends.backend_of(y)
     if backend is None:
         raise GradientError(
             "`y` is a number, which does not know what it was computed from.",
@@ -369,14 +369,14 @@ class stop_gradient_scope(_Scope):
         with contextlib.ExitStack() as stack:
             stack.callback(modes.restorer(modes.torch_before()))
             modes.set_recording(False)
-            for backend in backends.in_use():
+            for backend in backends.loaded_backends():
                 if not (self._decorating and backend.derivatives.cuts_results):
                     modes.enter_native(backend.name, backend.derivatives.stopped(), stack)
             return stack.pop_all()
 
     def __call__(self, function):
         decorated = super().__call__(function)
-        if not any(backend.derivatives.cuts_results for backend in backends.in_use()):
+        if not any(backend.derivatives.cuts_results for backend in backends.loaded_backends()):
             return decorated
 
         @functools.wraps(decorated)

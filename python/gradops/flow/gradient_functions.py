@@ -175,7 +175,7 @@ def fit(g, x):
     dtype = conversion.dtype(data)
     if isinstance(g, (bool, int, float, complex)) and not isinstance(g, np.generic):  # NumPy scalars have a shape
         return full(tuple(data.shape), _like(float(g) if not isinstance(g, complex) else g, data), dtype)
-    if not is_tensor(g) or _is_foreign(backends.of(g), backends.of(data)):
+    if not is_tensor(g) or _is_foreign(backends.backend_of(g), backends.backend_of(data)):
         g = _like(g, data)
     g = given_for(g, tuple(data.shape), "the gradient function", argument="gradient")
     return given_in(g, dtype, "the gradient function")
@@ -187,7 +187,7 @@ def _is_foreign(owner, wanted) -> bool:
 
 
 def _like(value, data):
-    owner = backends.of(data)
+    owner = backends.backend_of(data)
     try:
         return owner.convert(value, like=data)
     except (TypeError, ValueError) as error:

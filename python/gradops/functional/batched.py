@@ -125,7 +125,7 @@ def to_numpy(x: Batched):
 
 def convert(value, dtype=None, like=None):
     """NumPy's; constants are the same for all members, those of any library."""
-    if isinstance(value, Batched) or backends.of(value) not in (None, backends.embedded()):
+    if isinstance(value, Batched) or backends.backend_of(value) not in (None, backends.embedded()):
         return value if dtype is None else registry["cast"].call(value, dtype)
     if isinstance(value, (list, tuple)) and any(isinstance(v, Batched) for v in value):
         return _stack(registry["stack"].native(backends.embedded()), [convert(v, dtype) for v in value])

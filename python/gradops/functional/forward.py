@@ -221,5 +221,5 @@ def _as_variable(t):
 def _zeros(shape: tuple, node: Node, incoming: list):
     t = next(t for t in incoming if t is not None)
     data = data_of(t)
-    owner = backends.of(data)
+    owner = backends.backend_of(data)
     return owner.convert(owner.kernel("zeros")(tuple(shape), dtypes.canonical(node.dtype)), like=data)

@@ -301,9 +301,9 @@ class _Unknowns:
         if keeps:
             self._check(leaves, found, form)
         owner = backends.common([type(data_of(y)) for y in found], name)
-        like = next((data_of(y) for y in found if backends.of(data_of(y)) is owner), None)
+        like = next((data_of(y) for y in found if backends.backend_of(data_of(y)) is owner), None)
         for i, x in enumerate(leaves):
-            mine = backends.of(data_of(x))
+            mine = backends.backend_of(data_of(x))
             if owner is not None and owner is not mine and mine.yields:  # numbers went to the default backend
                 leaves[i] = owner.convert(data_of(x), like=like)
         self.variable = any(isinstance(x, Variable) for x in (*given, *theta, *found))
@@ -366,7 +366,7 @@ def connected(y) -> bool:
     """True if a value may have a gradient."""
     if isinstance(y, Variable):
         return is_active(y)
-    owner = backends.of(y)
+    owner = backends.backend_of(y)
     return owner is not None and owner.derivatives.records(y)
 
 
@@ -411,12 +411,12 @@ def held(f: Callable) -> Callable:
 
 def _tensor(value, others: list):
     """A number or list as a tensor of the backend of ``others``."""
-    if isinstance(value, Variable) or backends.of(value) is not None:
+    if isinstance(value, Variable) or backends.backend_of(value) is not None:
         return value
     number = float(value) if isinstance(value, int) else value
     for other in others:
         like = data_of(other)
-        owner = backends.of(like)
+        owner = backends.backend_of(like)
         if owner is not None:
             return owner.convert(number, like=like)
     return ops.convert_to_tensor(number)
@@ -480,7 +480,7 @@ def _solving(forward: Callable, back: Callable, solve: Callable, of_nothing: boo
     """The solution of a linear system as a linear function of the right side; its transpose solves with ``back``."""
 
     def inverse(r):
-        owner = backends.of(data_of(r))
+        owner = backends.backend_of(data_of(r))
         found = derivatives_of(owner, [r]).linear_solve(forward, r, solve)
         return attached(r) if found is NotImplemented else found
 
@@ -520,7 +520,7 @@ def _cg(matvec: Callable, b, tol: float, most: int | None):
 def _gmres(matvec: Callable, b, tol: float, most: int | None):
     """Generalized minimal residuals from 0, with restarts."""
     kept, goal = min(RESTART, ops.size(b)), tol * _norm(b)
-    rows = backends.of(data_of(b)).convert(np.arange(kept + 1), like=data_of(b))
+    rows = backends.backend_of(data_of(b)).convert(np.arange(kept + 1), like=data_of(b))
     first = ops.cast(rows == 0, ops.dtype(b))
 
     def grown(k, state):

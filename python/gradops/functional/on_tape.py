@@ -19,7 +19,7 @@ from ..autodiff.derivatives import Others, detach_aux, fresh, linked
 from ..autodiff.graph import key, nodes_of
 from ..autodiff.modes import ensured_recording
 from ..autodiff.variable import Variable, data_of, is_active, wrap
-from ..backends.interface import by_tape
+from ..backends.interface import register_on_tape
 from ..errors import GradientError, Position
 from ..jit.array import Traced
 from ..ops import conversion, creation, joining, mapping, shaping
@@ -146,7 +146,7 @@ def _active(values) -> bool:
     return any(is_active(x) for x in several)
 
 
-@by_tape
+@register_on_tape
 def vjp(at: Point, v, create_graph: bool, strict: bool):
     made = Recording(at, create_graph, v)
     made.check_dependence(strict)
@@ -155,7 +155,7 @@ def vjp(at: Point, v, create_graph: bool, strict: bool):
     return made.finish(at.outputs(made.outputs), at.inputs(products))
 
 
-@by_tape
+@register_on_tape
 def jvp(at: Point, v, create_graph: bool, strict: bool):
     tangents = at.tangents(v)
     made = Recording(at, create_graph, tangents)
@@ -164,7 +164,7 @@ def jvp(at: Point, v, create_graph: bool, strict: bool):
     return made.finish(at.outputs(made.outputs), at.outputs(products))
 
 
-@by_tape
+@register_on_tape
 def pulling(at: Point) -> tuple:
     made = Recording(at, False)
     if not made.keep:
@@ -172,13 +172,13 @@ def pulling(at: Point) -> tuple:
     return made.finish(made.outputs), made.moving(lambda weights: made.pull(made.outputs, weights, False))
 
 
-@by_tape
+@register_on_tape
 def pushing(at: Point) -> tuple:
     made = Recording(at, False)
     return made.finish(made.outputs), made.moving(lambda tangents: made.push(made.variables, tangents, False))
 
 
-@by_tape
+@register_on_tape
 def jacobian(at: Point, create_graph: bool, strict: bool, vectorize: bool, strategy: str | None):
     made = Recording(at, create_graph)
     variables, outputs = made.variables, made.outputs
@@ -264,7 +264,7 @@ def _units(source, start: int, stop: int, form: Callable):
     name = conversion.dtype(source.data)
     if type(source.data) is np.ndarray:
         return form(rows.astype(source.data.dtype, copy=False))
-    return backends.of(source.data).convert(form(rows), name, source.data)
+    return backends.backend_of(source.data).convert(form(rows), name, source.data)
 
 
 def _block(moved, y, x):

@@ -85,7 +85,7 @@ class Point:
             return self.backend.convert(y, dtype)
         if isinstance(y, (bool, int)):
             raise no_slope(type(y).__name__, self.argument, "floating tensors", which, output)
-        if not isinstance(y, Variable) and backends.of(y) is None:
+        if not isinstance(y, Variable) and backends.backend_of(y) is None:
             raise GradientError(
                 f"`{self.argument}` must return tensors; got {{value}}.",
                 argument=self.argument,
@@ -94,7 +94,7 @@ class Point:
             )
         if not dtypes.is_floating(conversion.dtype(y)):
             raise no_slope(conversion.dtype(y), self.argument, "floating tensors", which, output)
-        return y if isinstance(y, Variable) or backends.of(y) is self.backend else self.backend.convert(y)
+        return y if isinstance(y, Variable) or backends.backend_of(y) is self.backend else self.backend.convert(y)
 
     def call(self, *xs):
         """The function's outputs, or their real parts if these are to be differentiated."""
@@ -154,7 +154,9 @@ class Point:
             if isinstance(x, (list, tuple)):
                 with config.backend_scope(self.backend.name):
                     x = conversion.convert_to_tensor(x)
-            owner = backends.of(x)  # None for a number; another's if a traced program has this point as a constant
+            owner = backends.backend_of(
+                x
+            )  # None for a number; another's if a traced program has this point as a constant
             kept = isinstance(x, Variable) or owner is not None and (owner.wraps or self.backend.yields)
             if not kept and owner is not self.backend:
                 x = self.backend.convert(x, like=data_of(reference))

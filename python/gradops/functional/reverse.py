@@ -290,7 +290,7 @@ def _prepare(leaves: list, positions: tuple, form, beside=()) -> tuple[backends.
     if not leaves:
         raise ArgumentError("there is nothing to differentiate: the argument holds no tensor.", argument="argnums")
     if not beside and all(x.__class__ is np.ndarray and x.dtype is _FLOAT64 for x in leaves):  # the common case
-        return backends.of(leaves[0]), leaves
+        return backends.backend_of(leaves[0]), leaves
     leaves = [backends.held(leaf) for leaf in leaves]
     kinds = [type(data_of(x)) for x in leaves]
     if not any(isinstance(x, Variable) for x in leaves):
@@ -300,7 +300,7 @@ def _prepare(leaves: list, positions: tuple, form, beside=()) -> tuple[backends.
     for leaf in leaves:
         if isinstance(leaf, Variable):
             prepared.append(leaf)
-        elif backends.of(leaf) is backend:
+        elif backends.backend_of(leaf) is backend:
             prepared.append(leaf)
         elif isinstance(leaf, int) and not isinstance(leaf, bool):
             prepared.append(backend.convert(float(leaf)))
@@ -387,7 +387,7 @@ def _scalar(y):
         return y
     if isinstance(y, (bool, int)):
         raise no_slope(type(y).__name__)
-    if not isinstance(y, Variable) and backends.of(y) is None:
+    if not isinstance(y, Variable) and backends.backend_of(y) is None:
         hint = None
         if isinstance(y, (list, tuple)):
             hint = "with `has_aux=True` it is a pair of the scalar and what else there is; `jacobian()` takes several"

@@ -120,7 +120,7 @@ def eval_shape(f: Callable, *args, **kwargs):
     except ValueError:  # a C function without a signature
         pass
     leaves, form = _tree.flatten((args, kwargs))
-    places = [i for i, x in enumerate(leaves) if isinstance(x, (ShapeDtypeStruct, Variable)) or backends.of(x)]
+    places = [i for i, x in enumerate(leaves) if isinstance(x, (ShapeDtypeStruct, Variable)) or backends.backend_of(x)]
     given = [leaves[i] for i in places]
     owner = owner_of("eval_shape", *[x for x in given if not isinstance(x, ShapeDtypeStruct)])
     looks = [(x.shape, x.dtype) if isinstance(x, ShapeDtypeStruct) else (ops.shape(x), ops.dtype(x)) for x in given]
@@ -129,7 +129,7 @@ def eval_shape(f: Callable, *args, **kwargs):
     def run(*xs):
         args, kwargs = _tree.unflatten(form, _tree.filled(leaves, places, xs))
         found, box["form"] = _tree.flatten(f(*args, **kwargs))
-        tensor = [isinstance(y, Variable) or backends.of(y) is not None for y in found]
+        tensor = [isinstance(y, Variable) or backends.backend_of(y) is not None for y in found]
         box["others"] = [None if t else (y,) for y, t in zip(found, tensor)]
         return [data_of(y) for y, t in zip(found, tensor) if t]
 

@@ -111,7 +111,7 @@ def to_numpy(x: Series):
 
 def convert(value, dtype=None, like=None):
     """Constants stay tensors of their library; numbers become NumPy's."""
-    if backends.of(value) in (None, backends.embedded()):
+    if backends.backend_of(value) in (None, backends.embedded()):
         return backends.embedded().convert(value, dtype)
     return value if dtype is None else conversion.cast(value, dtype)
 
@@ -163,7 +163,7 @@ def _make(op: _dispatch.Op, kinds: tuple) -> Callable:
         if isinstance(top, Variable) and recorder is not None:
             return recorder(*arguments)
         if isinstance(top, Batched):
-            return op.native(backends.of(top))(*arguments)
+            return op.native(backends.backend_of(top))(*arguments)
         return _applied(op, arguments, top)
 
     return implementation
@@ -352,7 +352,7 @@ def _derivatives_below(x):
     """The derivatives of the library whose numbers a tensor finally holds, below all wrappers."""
     while isinstance(x, (Series, Batched, Variable)):
         x = x.at(0) if isinstance(x, Series) else x.value if isinstance(x, Batched) else x.data
-    return backends.of(x).derivatives
+    return backends.backend_of(x).derivatives
 
 
 def _end_series(before: int) -> Callable:

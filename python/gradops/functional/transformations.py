@@ -757,7 +757,7 @@ def _custom_jvp(fun: Callable, nondiff_argnums: tuple[int, ...], rule: Callable 
 
 def _differentiated_with(xs: list, ts: tuple) -> bool:
     """True if one of ``xs`` depends on ``ts``, if the library knows this before a backward pass."""
-    backend = backends.of(ts[0])
+    backend = backends.backend_of(ts[0])
     return backend is not None and backend.derivatives.together(xs, ts)
 
 

@@ -52,7 +52,7 @@ class Likelihood:
         self.start, self.names = layout.theta, layout.names_of_theta
         self._moves: Any = np.inf  # standard deviation of each parameter given the others, once known
         nothing = tensor(layout.u)
-        owner: Any = backends.of(nothing)
+        owner: Any = backends.backend_of(nothing)
         self._on_numpy, self._eager = isinstance(nothing, np.ndarray), owner.derivatives.own_tape
         self._first = self._compiled(functional.value_and_grad(lambda theta: f(theta, nothing)))
         self._second = self._compiled(lambda theta: functional.hessian(lambda x: f(x, nothing), theta))

@@ -189,7 +189,7 @@ class Parameters:
 
     def _array(self, x) -> np.ndarray:
         try:
-            return np.asarray(ops.convert_to_numpy(data_of(x)) if backends.of(data_of(x)) else x, float)
+            return np.asarray(ops.convert_to_numpy(data_of(x)) if backends.backend_of(data_of(x)) else x, float)
         except (TypeError, ValueError) as error:
             raise ArgumentTypeError(
                 "`start`: a parameter must be a tensor, a number or a list of numbers; got {value}.",

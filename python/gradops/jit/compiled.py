@@ -524,7 +524,7 @@ def _places(static: tuple[int, ...], count: int) -> tuple[int, ...]:
 
 
 def _as_tensor(value, backend):
-    if backends.of(value) is backend:
+    if backends.backend_of(value) is backend:
         return value
     try:
         return backend.convert(value)

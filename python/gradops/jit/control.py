@@ -74,7 +74,7 @@ class Recorder:
 
 def _is_array(x) -> bool:
     data = data_of(x)
-    return isinstance(data, Traced) or getattr(backends.of(data), "yields", False)
+    return isinstance(data, Traced) or getattr(backends.backend_of(data), "yields", False)
 
 
 # Branches and conditional loops in compiled functions: steps that run the functions that the values at hand ask for.

@@ -138,7 +138,7 @@ class Looks:
             return self.known[len(self.found)]
         try:
             return kind(x)
-        except backends.of(x).no_value as error:
+        except backends.backend_of(x).no_value as error:
             raise looked_at_a_value() from error
 
 

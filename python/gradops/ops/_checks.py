@@ -331,7 +331,7 @@ def known(x) -> np.ndarray | None:
     """Return the values of a tensor, variable, number or list as a NumPy array; None inside a trace."""
     if hasattr(x, "requires_grad") and hasattr(x, "_node"):
         x = x.data
-    owner = backends.of(x)
+    owner = backends.backend_of(x)
     try:
         values = np.asarray(x) if owner is None else owner.static_value(x)
         return values.astype("float32") if values is not None and values.dtype.kind == "V" else values  # bfloat16
@@ -521,7 +521,11 @@ def is_numeric(value) -> bool:
     """True for a tensor, a number, or nested lists of them that are not ragged."""
     if isinstance(value, type) or has_own_arithmetic(value):  # NumPy's types have the instances' attributes
         return False
-    if isinstance(value, (bool, int, float, complex)) or backends.of(value) is not None or hasattr(value, "__array__"):
+    if (
+        isinstance(value, (bool, int, float, complex))
+        or backends.backend_of(value) is not None
+        or hasattr(value, "__array__")
+    ):
         return getattr(getattr(value, "dtype", None), "kind", "f") not in "OSUVmM"
     if isinstance(value, (list, tuple)):
         return all(map(is_numeric, value))
@@ -557,7 +561,7 @@ def plain_hint(value) -> str | None:
 
 def has_own_arithmetic(value) -> bool:
     """True for an array of a NumPy subclass that no backend owns."""
-    return isinstance(value, np.ndarray) and backends.of(backends.held(value)) is None
+    return isinstance(value, np.ndarray) and backends.backend_of(backends.held(value)) is None
 
 
 followed: list[Callable[[type], bool]] = []

@@ -51,7 +51,7 @@ def beside(value, like, name: str | None = None):
     """
     if isinstance(value, _CONSTANTS):
         data = like.data if hasattr(like, "_node") else like
-        owner = backends.of(data)
+        owner = backends.backend_of(data)
         if owner is not None:
             value = owner.convert(value, like=data)
     return cast(value, name or dtype(like))

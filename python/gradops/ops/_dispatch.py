@@ -303,7 +303,7 @@ def _owner_of_unknown(sizes) -> backends.Backend | None:
     """Return the library of a size that its graph does not know; None if all sizes are known."""
     for value in sizes:
         for size in value if isinstance(value, (list, tuple)) else (value,):
-            if type(size) is not int and (owner := backends.of(size)) is not None:
+            if type(size) is not int and (owner := backends.backend_of(size)) is not None:
                 concrete = owner.kernel("concrete")
                 if concrete is not None and concrete(size, lambda value: value) is None:
                     return owner

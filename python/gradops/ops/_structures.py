@@ -28,7 +28,7 @@ class Recorded(Exception):
 
 
 def is_variable(value) -> bool:
-    return backends.of(value) is None and hasattr(value, "requires_grad") and hasattr(value, "_node")
+    return backends.backend_of(value) is None and hasattr(value, "requires_grad") and hasattr(value, "_node")
 
 
 def any_variable(values) -> bool:
@@ -44,7 +44,7 @@ def owner_of(op: str, *leaves) -> backends.Backend:
 def as_tensor(op: str, value, owner: backends.Backend, name: str, like=None):
     if is_variable(value) or owner.is_tensor_type(type(value)):
         return value
-    found = backends.of(value)
+    found = backends.backend_of(value)
     if found is not None and (owner.yields or found.wraps):  # a result may be a tensor of another library
         return value
     try:
@@ -164,7 +164,7 @@ def value_of(x, kind: type) -> Any:
     data = x.data if is_variable(x) else x
     if data is not x and (value := looked(data, kind)) is not NotImplemented:
         return value
-    owner = backends.of(data)
+    owner = backends.backend_of(data)
     if owner is None or owner.kernel("concrete") is None:
         return kind(data)
     return owner.kernel("concrete")(data, kind)

@@ -373,7 +373,7 @@ def while_loop(
         go = holds(leaves)
         known = value_of(go, bool)
         if known is None:
-            owner = backends.of(go)
+            owner = backends.backend_of(go)
             if owner is not None and owner is not state.owner:  # plain numbers became tensors
                 state = State("while_loop", state.pack(leaves), owner, "loop_vars")
                 leaves = state.leaves
@@ -475,7 +475,7 @@ def fori_loop(lower: Integer, upper: Integer, body_fun: Function, init_val: Stru
 
 def _bound(value, name: str) -> int | None:
     value = scalar("fori_loop", value, name)
-    if backends.of(value) is None and not is_variable(value):
+    if backends.backend_of(value) is None and not is_variable(value):
         return integer("fori_loop", value, name)
     if dtype(value)[0] not in "iu":
         raise ArgumentTypeError(

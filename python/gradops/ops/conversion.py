@@ -115,7 +115,7 @@ def convert_to_numpy(x: Tensor):
     Returns:
         An array of the same shape and dtype (bfloat16 becomes float32). It has no gradient.
     """
-    return backends.of(x).to_numpy(x)
+    return backends.backend_of(x).to_numpy(x)
 
 
 @op(linear=("x",), elementwise=True, moves=True)

@@ -26,7 +26,7 @@ def is_tensor(x) -> bool:
     Returns:
         A bool, which has no gradient.
     """
-    return backends.of(x) is not None or hasattr(x, "requires_grad") or backends.held(x) is not x
+    return backends.backend_of(x) is not None or hasattr(x, "requires_grad") or backends.held(x) is not x
 
 
 @public
@@ -45,14 +45,14 @@ def shape(x: Tensor) -> tuple:
     for size in sizes:
         if size is None:
             data = getattr(x, "data", x)
-            owner = backends.of(data)
+            owner = backends.backend_of(data)
             return sizes if owner is None else owner.sizes(data)
     return sizes
 
 
 def unknown(size) -> bool:
     """True for a size of :func:`shape` that is unknown until a graph runs."""
-    return not isinstance(size, (builtins.int, np.integer)) and backends.of(size) is not None
+    return not isinstance(size, (builtins.int, np.integer)) and backends.backend_of(size) is not None
 
 
 def fits(first: tuple, second: tuple) -> bool:
@@ -102,7 +102,7 @@ def dtype(x: Tensor) -> str:
     Returns:
         A string, which has no gradient.
     """
-    owner = backends.of(x)
+    owner = backends.backend_of(x)
     if owner is not None:
         return owner.dtype_name(x)
     kind = type(x)
@@ -128,7 +128,7 @@ def holds_tensors(value) -> bool:
             if holds_tensors(item):
                 return True
         else:
-            owner = backends.of(item)
+            owner = backends.backend_of(item)
             if not owner.yields if owner is not None else hasattr(item, "requires_grad"):
                 return True
     return False

@@ -39,7 +39,7 @@ def random_binomial(like: Tensor, counts: Tensor, probabilities: Tensor, shape: 
 
 
 def _as(like, array):
-    return cast(backends.of(like).convert(array, like=like), dtype(like))
+    return cast(backends.backend_of(like).convert(array, like=like), dtype(like))
 
 
 def next_seed(seed: int, count: int) -> int:

@@ -222,7 +222,7 @@ def _block(op: str, whole, start_indices, sizes) -> tuple:
 
 def _at_run_time(x, starts):
     """Return ``x``'s backend if it has kernels for blocks whose starts are known only at run time."""
-    owner = backends.of(x)
+    owner = backends.backend_of(x)
     if owner is None or all(isinstance(s, int) for s in starts):
         return None
     return owner if owner.kernel("block_at") is not None else None
@@ -529,7 +529,7 @@ def _running_products(data, ids, room: int):
 
     Each round doubles the rows in a running product, so the number of rounds is logarithmic.
     """
-    owner, rows = backends.of(data), data.shape[0]
+    owner, rows = backends.backend_of(data), data.shape[0]
     if rows is None and owner is not None:
         return owner.kernel("product_by_segment")(data, ids, room)
     order = argsort(ids, 0)

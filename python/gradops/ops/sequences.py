@@ -304,8 +304,8 @@ def _of_numbers(body):
 
 def _in_float(op: str, x):
     """Return NumPy's window of that name, on the backend of its length if that is a tensor."""
-    owner = backends.of(x) or config.default_backend()
-    return owner.convert(_numpys(op, _points(op, x)), config.floatx(), x if backends.of(x) else None)
+    owner = backends.backend_of(x) or config.default_backend()
+    return owner.convert(_numpys(op, _points(op, x)), config.floatx(), x if backends.backend_of(x) else None)
 
 
 @tracing.constant
@@ -399,7 +399,7 @@ def kaiser(x: Operand, beta: Operand) -> Tensor:
     points = _points("kaiser", x)
     x = points if isinstance(x, int) else x  # a number, known in a trace too
     owner = owner_of("kaiser", x, beta)
-    beta = as_tensor("kaiser", beta, owner, "beta", x if backends.of(x) is owner else None)
+    beta = as_tensor("kaiser", beta, owner, "beta", x if backends.backend_of(x) is owner else None)
     (beta,) = promoted(beta, floating=True)
     exact, _ = wide(beta)
     circle = beside(_circle(points), exact, config.floatx())

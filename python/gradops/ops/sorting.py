@@ -398,5 +398,5 @@ def _traced(x, sorted, size):
 def _positions(values: np.ndarray, x):
     """Return positions as an int64 tensor of ``x``'s backend."""
     data = x.data if hasattr(x, "_node") else x
-    owner = backends.of(data) or config.default_backend()
+    owner = backends.backend_of(data) or config.default_backend()
     return owner.convert(values.astype("int64"), like=data)

@@ -142,7 +142,7 @@ def refused(function: str, argument: str, why: str = "") -> Callable:
 
     def rule(g):
         data = g.data if hasattr(g, "_node") else g
-        if backends.of(data) is not None and not isinstance(data, (np.ndarray, np.generic)):
+        if backends.backend_of(data) is not None and not isinstance(data, (np.ndarray, np.generic)):
             return ops.stop_gradient(g) * math.nan
         raise GradientError(
             f"`{function}` has no derivative by `{argument}`{': ' * bool(why)}{why}.",

@@ -51,7 +51,7 @@ def _constant(x, like):
         return ops.convert_to_tensor(x)  # raises an error that names the problem
     data = like.data if hasattr(like, "_node") else like
     # A traced array takes NumPy's arrays, and what is computed of constants alone is then no step of the program.
-    made = values if type(data) is Traced else backends.of(data).convert(values, like=data)
+    made = values if type(data) is Traced else backends.backend_of(data).convert(values, like=data)
     if is_complex(made):
         return ops.cast(made, "complex128" if ops.dtype(like) == "float64" else "complex64")
     return ops.cast(made, ops.dtype(like))

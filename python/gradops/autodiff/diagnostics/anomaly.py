@@ -192,7 +192,7 @@ def _has_nan(g) -> bool:
     if isinstance(g, dict):
         return any(map(_has_nan, g.values()))
     data = data_of(g)
-    owner = backends.of(data)
+    owner = backends.backend_of(data)
     if owner is None or getattr(data, "dtype", None) is str:
         return False
     try:

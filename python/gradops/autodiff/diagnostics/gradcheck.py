@@ -226,7 +226,7 @@ def _check_arguments(name: str, func, numbers: dict, **flags) -> None:
 def _check(func, values, eps, atol, rtol, nondet_tol, undefined, grad_dtypes, fast, progress) -> None:
     kind = Kind(values)
     if kind.wrapped:
-        values = tuple(wrap(v) if backends.of(v) is not None else v for v in values)
+        values = tuple(wrap(v) if backends.backend_of(v) is not None else v for v in values)
         for v in values:
             if isinstance(v, Variable) and is_differentiable(v):
                 v.requires_grad = True

@@ -385,7 +385,7 @@ def _words(place, names: dict[int, str]) -> tuple[str, str]:
         return name, _about(place)
     if isinstance(place, Node):
         return place.name, "" if place.shape is None else _about(place)
-    tapes = [backend.derivatives for backend in backends.in_use() if backend.derivatives.own_tape]
+    tapes = [backend.derivatives for backend in backends.loaded_backends() if backend.derivatives.own_tape]
     results: Any = tapes[0].results_of(place) if tapes else ()
     name = place.name().rpartition("::")[2].rstrip("0123456789").removesuffix("Backward")
     return name, _about(results[0]) if len(results) == 1 else ""

@@ -40,7 +40,7 @@ class Kind:
 
 
 def checked_places(values, kind: Kind) -> list[int]:
-    tensors = [i for i, v in enumerate(values) if isinstance(v, Variable) or backends.of(v) is not None]
+    tensors = [i for i, v in enumerate(values) if isinstance(v, Variable) or backends.backend_of(v) is not None]
     if kind.says:
         places = [i for i in tensors if getattr(values[i], "requires_grad", False)]
     else:
@@ -51,7 +51,7 @@ def checked_places(values, kind: Kind) -> list[int]:
 
 
 def is_differentiable(y) -> bool:
-    return (isinstance(y, Variable) or backends.of(y) is not None) and dtypes.is_floating(conversion.dtype(y))
+    return (isinstance(y, Variable) or backends.backend_of(y) is not None) and dtypes.is_floating(conversion.dtype(y))
 
 
 def evaluate(func, values):
@@ -70,7 +70,7 @@ def leaf(x):
 def like(array: np.ndarray, x):
     """Return a NumPy array as a tensor of ``x``'s library and dtype."""
     data = data_of(x)
-    owner: Any = backends.of(data)
+    owner: Any = backends.backend_of(data)
     return owner.convert(array, conversion.dtype(data), like=data)
 
 
@@ -86,7 +86,7 @@ def changed(x, array: np.ndarray):
 
 def to_numpy(x) -> np.ndarray:
     data = data_of(x)
-    owner = backends.of(data)
+    owner = backends.backend_of(data)
     if owner is None:
         return np.asarray(data)
     array = owner.to_numpy(data)
@@ -206,7 +206,7 @@ def puller(func, values, places, kind: Kind) -> Callable:
 
 def pull_back(func, values, places, kind: Kind, upstream: list, create: bool) -> list:
     if kind.wrapped:
-        values = tuple(wrap(v) if backends.of(v) is not None else v for v in values)
+        values = tuple(wrap(v) if backends.backend_of(v) is not None else v for v in values)
         for i in places:
             values[i].requires_grad = True
     if kind.on_tape:
@@ -246,7 +246,7 @@ def _pull_natively(derivatives, func, values, places, upstream, create) -> list:
 
 
 def _real_product(g, y):
-    g = backends.of(y).convert(g, conversion.dtype(y)) if isinstance(g, np.ndarray) else g
+    g = backends.backend_of(y).convert(g, conversion.dtype(y)) if isinstance(g, np.ndarray) else g
     return reductions.sum(elementwise.real(elementwise.multiply(elementwise.conj(g), y)))
 
 

@@ -13,14 +13,14 @@ from typing import Any
 
 from ..interface import Backend, members
 from . import elementwise, linalg, shaping
-from .base import with_defaults
+from .base import add_defaults
 
 FAMILIES = (elementwise.elementwise, shaping.kernels, shaping.indexing, elementwise.reductions, linalg.kernels)
 
 
 def complete(namespace: dict, xp: Any, base: Any, families: Iterable[Callable] = FAMILIES) -> None:
     """Add to a backend's namespace the members of ``base`` and the kernels that it does not define itself."""
-    base = with_defaults(xp, base)
+    base = add_defaults(xp, base)
     for name in (*members(Backend), "cast", "copy", "nonzero"):
         if hasattr(base, name):
             namespace.setdefault(name, getattr(base, name))

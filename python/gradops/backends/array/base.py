@@ -2,7 +2,7 @@
 
 ``base`` has the library's ``convert``, ``cast``, ``to_numpy``, ``native_dtype`` and ``dtype_name``; its dtype rule,
 ``promoted`` and ``together`` (:func:`dtype_rule`); and ``arithmetic`` and ``counting``, which turn a binary function
-into a kernel. :func:`with_defaults` adds the remaining members.
+into a kernel. :func:`add_defaults` adds the remaining members.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def dtype_rule(name_of, native_dtype, cast, number) -> tuple:
     return promoted, together
 
 
-def with_defaults(xp, base) -> SimpleNamespace:
+def add_defaults(xp, base) -> SimpleNamespace:
     """A library's ``base``, completed with defaults for the members it does not define."""
 
     def is_bool(x) -> bool:

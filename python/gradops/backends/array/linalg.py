@@ -16,7 +16,7 @@ def kernels(xp, base) -> dict:
 
 def _algebra(xp, base) -> dict:
     _la = xp.linalg
-    _matrix = _shared.in_full_precision(base.floats, base.cast, base.dtype_name)
+    _matrix = _shared.full_precision(base.floats, base.cast, base.dtype_name)
     _system = _shared.system_in_full_precision(base.floats, base.promoted, base.cast, base.dtype_name)
 
     def _adjoint(x):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from .._names import PrivateNames, at
+from .._names import PrivateNames, resolve
 
 private = PrivateNames("JAX", jax.__version__)
 SCOPES = "a scope around JAX's operations"
@@ -19,10 +19,10 @@ DynamicJaxprTrace = private.find(SCOPES, "jax._src.interpreters.partial_eval.Dyn
 for _name in ("Trace", "Tracer", "trace_ctx", "eval_trace", "set_current_trace", "Primitive.bind_with_trace"):
     private.find(SCOPES, f"jax._src.core.{_name}")
 
-typeof = getattr(jax, "typeof", None) or at("jax._src.api_util.shaped_abstractify")  # public from JAX 0.6
+typeof = getattr(jax, "typeof", None) or resolve("jax._src.api_util.shaped_abstractify")  # public from JAX 0.6
 """The abstract value of an array: shape and dtype."""
 
-_bind = at("jax._src.core.Primitive.bind_with_trace")
+_bind = resolve("jax._src.core.Primitive.bind_with_trace")
 if _bind is not None and "avals" in inspect.signature(_bind).parameters:  # JAX 0.9
 
     def bind(primitive, trace, functions: tuple, xs: tuple, params: dict):
@@ -38,7 +38,7 @@ else:
 
 def older_stack():
     """JAX 0.4.35's stack of the transforms in progress; None in other versions."""
-    return None if private.supported(SCOPES) else at("jax._src.core.thread_local_state.trace_state.trace_stack")
+    return None if private.supported(SCOPES) else resolve("jax._src.core.thread_local_state.trace_state.trace_stack")
 
 
 def transformations() -> list[type]:
@@ -55,7 +55,7 @@ def transformations() -> list[type]:
 
 BATCHING = "a custom gradient under jax.vmap"
 _batching = "jax._src.interpreters.batching"
-_takes_axes = at(f"{_batching}.fancy_primitive_batchers") is not None  # else JAX 0.4.35
+_takes_axes = resolve(f"{_batching}.fancy_primitive_batchers") is not None  # else JAX 0.4.35
 _batchers = private.find(BATCHING, f"{_batching}.{'fancy' if _takes_axes else 'axis'}_primitive_batchers", {})
 
 
@@ -79,7 +79,7 @@ def set_batcher(primitive, rule) -> None:
 
 CLOSED_OVER = tuple(
     error
-    for error in (jax.errors.UnexpectedTracerError, at("jax._src.interpreters.ad.CustomVJPException"))
+    for error in (jax.errors.UnexpectedTracerError, resolve("jax._src.interpreters.ad.CustomVJPException"))
     if error is not None
 )
 """JAX's errors when a function with a custom derivative closes over an array that is being differentiated."""

@@ -310,7 +310,7 @@ def _complex_rows(run, leaves: list) -> list:
 
 
 def together(xs, ts) -> bool:
-    return bool({id(traces.of(t)) for t in ts} & {id(traces.of(x)) for x in xs if traces.is_tracer(x)})
+    return bool({id(traces.trace_of(t)) for t in ts} & {id(traces.trace_of(x)) for x in xs if traces.is_tracer(x)})
 
 
 def records(x) -> bool:

@@ -11,7 +11,7 @@ from ._private import typeof
 from .base import cast, dtype_name, floats, promoted
 from .kinks import _elementwise
 
-_matrix = _shared.in_full_precision(floats, cast, dtype_name)
+_matrix = _shared.full_precision(floats, cast, dtype_name)
 _system = _shared.system_in_full_precision(floats, promoted, cast, dtype_name)
 
 

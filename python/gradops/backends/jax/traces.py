@@ -12,7 +12,7 @@ from typing import Any
 import jax
 from jax.interpreters import ad
 
-from .._names import at
+from .._names import resolve
 from ._private import SCOPES, DynamicJaxprTrace, bind, core, older_stack, private, transformations
 
 _older = older_stack() is not None
@@ -23,7 +23,8 @@ supported = private.supported(SCOPES) or _older
 
 
 tells_forward = (
-    getattr(jax.config, "jax_use_direct_linearize", True) and at("jax._src.interpreters.ad.LinearizeTrace") is not None
+    getattr(jax.config, "jax_use_direct_linearize", True)
+    and resolve("jax._src.interpreters.ad.LinearizeTrace") is not None
 )
 """True if JAX marks reverse mode separately; before JAX 0.7 reverse mode is linearized forward mode."""
 
@@ -93,7 +94,7 @@ def is_tracer(x) -> bool:
     return isinstance(x, jax.core.Tracer)
 
 
-def of(x):
+def trace_of(x):
     """The transform that a tracer belongs to; the array itself if it is not a tracer or this cannot be determined."""
     return getattr(x, "_trace", x)
 

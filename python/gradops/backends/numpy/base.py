@@ -76,7 +76,7 @@ def convert(value, dtype: str | None = None, like=None) -> np.ndarray:
     return array
 
 
-def at_whole_address(array: np.ndarray) -> np.ndarray:
+def aligned(array: np.ndarray) -> np.ndarray:
     """The array, or a copy if its address is not a multiple of its item size.
 
     R aligns its 16-byte complex numbers to 8 bytes; PyTorch's and TensorFlow's loops crash on such addresses.
@@ -109,7 +109,7 @@ def dtype_name(x) -> str:
 
 def handed_over(x: np.ndarray) -> np.ndarray:
     """A copy of an array with negative strides: DLPack can describe them, but PyTorch aborts on them."""
-    return x.copy() if min(x.strides, default=0) < 0 else at_whole_address(x)
+    return x.copy() if min(x.strides, default=0) < 0 else aligned(x)
 
 
 def from_dlpack(x) -> np.ndarray:

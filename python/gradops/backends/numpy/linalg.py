@@ -13,7 +13,7 @@ from .base import cast, dtype_name, floats, promoted
 
 def _matrix(function):
     """A kernel of one matrix; half precision is computed in float32."""
-    of_any = _shared.in_full_precision(floats, cast, dtype_name)(function)
+    of_any = _shared.full_precision(floats, cast, dtype_name)(function)
 
     def kernel(x, *options):
         is_usual = x.__class__ is np.ndarray and x.dtype is _FLOAT64  # the common case, tested cheaply

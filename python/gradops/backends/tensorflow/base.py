@@ -137,7 +137,7 @@ def floating(function):
     return kernel
 
 
-def in_single(function):
+def compute_in_single(function):
     """A function of floats that computes half precision in float32, for which TensorFlow has the kernel."""
 
     def kernel(*xs):
@@ -168,7 +168,7 @@ def counting(function):
     return arithmetic(function, lambda x1, x2: function(tf.cast(x1, tf.int64), tf.cast(x2, tf.int64)))
 
 
-def of_order(function):
+def accept_bools(function):
     """A function that selects elements of its arguments, extended to bools, with False before True."""
 
     def kernel(x, *others):
@@ -180,7 +180,7 @@ def of_order(function):
     return kernel
 
 
-def in_int64(function, *dtypes):
+def compute_in_int64(function, *dtypes):
     """Compute with ``int64`` for the small integer dtypes that a function lacks on TensorFlow."""
 
     def kernel(x, *others):

@@ -9,12 +9,12 @@ from .._shared import is_small_whole
 from . import _private, tapes
 from .base import (
     arithmetic,
+    compute_in_int64,
+    compute_in_single,
     counting,
     floating,
     floating_arithmetic,
     floats,
-    in_int64,
-    in_single,
     of_floats,
     promoted,
     stepped,
@@ -82,7 +82,7 @@ def power(x1, x2):
     return _power_of_tensors(x1, x2)
 
 
-_whole_or_complex_power = counting(in_int64(tf.math.pow, tf.uint8, tf.uint16, tf.uint32, tf.uint64))
+_whole_or_complex_power = counting(compute_in_int64(tf.math.pow, tf.uint8, tf.uint16, tf.uint32, tf.uint64))
 
 
 def _power_of_tensors(x1, x2):
@@ -137,7 +137,7 @@ def floor_divide(x1, x2):
     return stepped(_floor_divide(x1, x2), x1, x2)
 
 
-@in_single
+@compute_in_single
 def _floor_divide(x1, x2):
     """The quotient computed from the exact remainder, as NumPy does."""
     rest = tf.truncatemod(x1, x2)
@@ -297,7 +297,7 @@ def fmod(x1, x2):
     return tf.where(x1 < 0, -tf.math.floormod(-x1, x2), tf.math.floormod(x1, x2))
 
 
-_truncatemod = in_int64(tf.truncatemod, tf.int8, tf.uint8, tf.int16, tf.uint16, tf.uint32, tf.uint64)
+_truncatemod = compute_in_int64(tf.truncatemod, tf.int8, tf.uint8, tf.int16, tf.uint16, tf.uint32, tf.uint64)
 
 
 @floating_arithmetic
@@ -336,7 +336,7 @@ def _erfinv(x):
     return tf.where(inside, z, far), lambda g: g * tf.exp(tf.square(_erfinv(x))) * _HALF_ROOT_PI
 
 
-erfinv = floating(in_single(_erfinv))
+erfinv = floating(compute_in_single(_erfinv))
 _HALF_ROOT_PI = math.sqrt(math.pi) / 2
 
 
@@ -344,7 +344,7 @@ def _bessel(function, near_0):
     """A Bessel function with its power series near 0, where TensorFlow's derivatives are wrong."""
 
     @floating
-    @in_single
+    @compute_in_single
     def kernel(x):
         near = tf.abs(x) < 0.1
         zero, one = tf.zeros_like(x), tf.ones_like(x)
@@ -371,7 +371,7 @@ def hypot(x1, x2):
 
 
 def ldexp(x1, x2):
-    return in_single(lambda x: _scaled(x, x2))(floats(tf.convert_to_tensor(x1)))
+    return compute_in_single(lambda x: _scaled(x, x2))(floats(tf.convert_to_tensor(x1)))
 
 
 def _scaled(x, n):
@@ -381,7 +381,7 @@ def _scaled(x, n):
     return x
 
 
-lgamma = floating(in_single(tf.math.lgamma))
+lgamma = floating(compute_in_single(tf.math.lgamma))
 
 
 def polygamma(x, n):

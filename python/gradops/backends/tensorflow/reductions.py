@@ -5,8 +5,19 @@ import math
 import tensorflow as tf
 
 from ..numpy import reductions as _numpy
-from .base import axes_of, constant, existing, floating, floats, in_single, native_dtype, of_order, promoted, together
-from .base import in_single as _summed  # TensorFlow adds half precision up in half: from 2048 on 1 adds nothing
+from .base import (
+    accept_bools,
+    axes_of,
+    compute_in_single,
+    constant,
+    existing,
+    floating,
+    floats,
+    native_dtype,
+    promoted,
+    together,
+)
+from .base import compute_in_single as _summed  # TensorFlow adds half precision up in half: from 2048 on 1 adds nothing
 
 
 def _widened(x):
@@ -32,8 +43,8 @@ def _extreme(reduce, bound):
         axes = axes_of(x, axis)
         if initial is None and 0 in [x.shape[a] for a in axes]:
             raise ValueError("nothing to reduce: a dimension is empty and there is no `initial`")
-        y = of_order(reduce)(x, existing(x, axis), keepdims)
-        return y if initial is None else of_order(bound)(y, constant(initial, x.dtype))
+        y = accept_bools(reduce)(x, existing(x, axis), keepdims)
+        return y if initial is None else accept_bools(bound)(y, constant(initial, x.dtype))
 
     return kernel
 
@@ -113,7 +124,7 @@ def tensordot(x1, x2, axes=2):
 
 
 def einsum(subscripts, operands):
-    return in_single(_in_int64(lambda *xs: tf.einsum(subscripts, *xs)))(*together(operands))
+    return compute_in_single(_in_int64(lambda *xs: tf.einsum(subscripts, *xs)))(*together(operands))
 
 
 def sliding_product(x, window):
@@ -139,9 +150,9 @@ def _slide(x, window):
 # Activations.
 
 sigmoid = floating(tf.math.sigmoid)
-relu = of_order(tf.nn.relu)
-normal_cdf = floating(in_single(lambda x: 0.5 * tf.math.erfc(-math.sqrt(0.5) * tf.clip_by_value(x, -40, 40))))
-softplus = floating(in_single(tf.math.softplus))
+relu = accept_bools(tf.nn.relu)
+normal_cdf = floating(compute_in_single(lambda x: 0.5 * tf.math.erfc(-math.sqrt(0.5) * tf.clip_by_value(x, -40, 40))))
+softplus = floating(compute_in_single(tf.math.softplus))
 
 
 def softmax(x, axis=-1):
@@ -167,7 +178,7 @@ def silu(x):
     return x * tf.math.sigmoid(x) if x.dtype.is_complex else tf.nn.silu(x)  # tf's complex gradient lacks a conjugate
 
 
-log_sigmoid = floating(in_single(tf.math.log_sigmoid))
+log_sigmoid = floating(compute_in_single(tf.math.log_sigmoid))
 
 
 def leaky_relu(x, negative_slope=0.2):

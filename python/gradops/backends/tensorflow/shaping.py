@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from ... import dtypes
 from .._keys import cuts, distinct, expanded, inserted, is_array, is_mask, last_of_each, parts_of, separated, turns
-from .base import axes_of, counted, existing, in_single, native_dtype, of_order, promoted, sizes, together
+from .base import accept_bools, axes_of, compute_in_single, counted, existing, native_dtype, promoted, sizes, together
 
 # Shape, creation, joining, sorting.
 
@@ -356,7 +356,7 @@ def add_at(x, key, updates):
     updates = tf.cast(updates, x.dtype)
     if x.dtype == tf.bool:  # for bools `add` means "or"
         return tf.cast(_added(tf.cast(x, tf.int32), key, tf.cast(updates, tf.int32)), tf.bool)
-    return in_single(lambda x, updates: _added(x, key, updates))(x, updates)
+    return compute_in_single(lambda x, updates: _added(x, key, updates))(x, updates)
 
 
 def _added(x, key, updates):
@@ -406,7 +406,7 @@ def _segments(reduce, smallest):
             num_segments = int(static_value(segment_ids).max()) + 1 if segment_ids.shape[0] else 0
         inside = (segment_ids >= 0) & (segment_ids < num_segments)
         ids = tf.where(inside, segment_ids, tf.constant(num_segments, segment_ids.dtype))
-        y = of_order(reduce)(data, ids, num_segments + 1)[:num_segments]
+        y = accept_bools(reduce)(data, ids, num_segments + 1)[:num_segments]
         if not data.dtype.is_floating:
             return y
         end = data.dtype.min if smallest else data.dtype.max  # TensorFlow returns finite limits for empty segments

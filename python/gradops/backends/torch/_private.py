@@ -10,7 +10,7 @@ import torch
 from torch.autograd import forward_ad
 from torch.fx import traceback
 
-from .._names import PrivateNames, at
+from .._names import PrivateNames, resolve
 from . import _older
 
 private = PrivateNames("PyTorch", torch.__version__)
@@ -109,7 +109,7 @@ pass_of_engine = private.find(NESTED, "torch.autograd.graph._engine_run_backward
 _is_excluded = private.find(NESTED, "torch._C._dispatch_tls_is_dispatch_key_excluded", lambda key: False)
 
 
-def below_autograd() -> bool:
+def is_below_autograd() -> bool:
     """True inside an operation, as in a ``TorchDispatchMode``: nothing is recorded there."""
     return _is_excluded(torch._C.DispatchKey.AutogradFunctionality)
 
@@ -129,7 +129,7 @@ after_backward = private.find(CHECKPOINT, "torch.autograd.Variable._execution_en
 """Call a function at the end of the backward pass in progress."""
 takes_saved_hooks = private.find(CHECKPOINT, "torch._C._autograd._saved_tensors_hooks_is_enabled")
 """True if hooks for saved tensors are allowed here; ``torch.func``'s transforms forbid them."""
-top_saved_hooks = at("torch._C._autograd._top_saved_tensors_default_hooks") or _older.observed_hooks()
+top_saved_hooks = resolve("torch._C._autograd._top_saved_tensors_default_hooks") or _older.observed_hooks()
 """The innermost pair of hooks for saved tensors, or None."""
 end_of_recomputation = private.find(CHECKPOINT, "torch.utils.checkpoint._StopRecomputationError", RecursionError)
 """The exception that stops a checkpointed function's recomputation once all saved values are recomputed."""
@@ -140,19 +140,19 @@ def keeps_an_input(x) -> bool:
     return type(x.grad_fn).__name__ == "_NoopSaveInputsBackward"
 
 
-has_accelerator = at("torch.accelerator.is_available") or (lambda: True)
+has_accelerator = resolve("torch.accelerator.is_available") or (lambda: True)
 """True if there is a device other than the CPU; assumed before PyTorch 2.6."""
 exclude_keys = private.find(CHECKPOINT, "torch._C._SetExcludeDispatchKeyGuard")
 dispatch_keys = private.find(CHECKPOINT, "torch._C.DispatchKey", ())
 """A scope in which the dispatcher skips a layer, and the layers."""
 _Mode = private.find(CHECKPOINT, "torch.utils._python_dispatch.TorchDispatchMode", object)
-_frames = at("torch._C._dynamo.eval_frame")
+_frames = resolve("torch._C._dynamo.eval_frame")
 
 
-_compiles_frames = at("torch._C._dynamo.eval_frame.get_eval_frame_callback") or (lambda: True)
+_compiles_frames = resolve("torch._C._dynamo.eval_frame.get_eval_frame_callback") or (lambda: True)
 
 
-def within_compiled() -> bool:
+def is_called_from_compiled() -> bool:
     """True in Python code called from a ``torch.compile``d function after a graph break."""
     if _compiling():
         torch._dynamo.graph_break()

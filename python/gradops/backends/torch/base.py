@@ -38,7 +38,7 @@ def convert(value, dtype=None, like=None) -> torch.Tensor:
         return _in_trace(value, dtype, device)
     if dtype is not None and dtypes.canonical(dtype) == "bfloat16":
         return torch.tensor(_numpy.convert(value), device=device).to(torch.bfloat16)
-    array = _numpy.at_whole_address(_numpy.convert(value, dtype))
+    array = _numpy.aligned(_numpy.convert(value, dtype))
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     return torch.tensor(np.ascontiguousarray(array).reshape(array.shape), device=device)

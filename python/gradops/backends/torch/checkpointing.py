@@ -86,7 +86,7 @@ class Watched(TorchFunctionMode):
         self.compiled = False  # True once it saw a compiled function
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        if _private.within_compiled():  # the graph break makes its operations run one by one, visibly
+        if _private.is_called_from_compiled():  # the graph break makes its operations run one by one, visibly
             self.compiled = True
         name = getattr(func, "__name__", "")
         if name in _FACTS:

@@ -8,7 +8,7 @@ from .. import _shared
 from . import _private
 from .base import cast, dtype_name, floats, promoted
 
-_matrix = _shared.in_full_precision(floats, cast, dtype_name)
+_matrix = _shared.full_precision(floats, cast, dtype_name)
 _system = _shared.system_in_full_precision(floats, promoted, cast, dtype_name)
 
 

@@ -382,7 +382,7 @@ class Others(TorchFunctionMode):
 
     def read(self, values) -> None:
         """Include the tensors among these values in the search."""
-        if not (self.found or _private.below_autograd() or self._recomputing()):
+        if not (self.found or _private.is_below_autograd() or self._recomputing()):
             tensors = [x for x in values if isinstance(x, torch.Tensor) and x.requires_grad]
             tensors = [x for x in tensors if not _private.keeps_an_input(x)]  # the value depends on these anyway
             self.found = bool(tensors) and _reaches_others(tensors, self.inputs, self._seen)

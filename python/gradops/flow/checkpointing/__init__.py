@@ -103,7 +103,7 @@ class gradient_checkpoint_scope(_Scope):
             tape.current.set(plan)
             stack.callback(tape.current.set, None)
             stack.callback(plan.recent.clear)
-            for backend in backends.in_use():
+            for backend in backends.loaded_backends():
                 if backend.derivatives.native:
                     enter_native(backend.name, backend.derivatives.checkpointed(), stack)
             return stack.pop_all()
@@ -174,7 +174,7 @@ def checkpoint(f: Callable[P, R], policy: policies.Policy | str | None = None) -
         whole, inputs = f, [] if kwargs else [_read(x) for x in args]
         if kwargs or not all(map(is_tensor, inputs)):
             whole, inputs = _of_tensors(f, args, kwargs)
-        backend = backends.beside_text({type(data_of(x)) for x in inputs}, "checkpoint")
+        backend = backends.common_with_text({type(data_of(x)) for x in inputs}, "checkpoint")
         derivatives = interface.tape if backend is None else derivatives_of(backend, inputs)
         run = _drawing_again(whole) if derivatives.native else whole
         return derivatives.checkpoint(run, inputs, chosen, in_scope)
@@ -232,7 +232,7 @@ def _named(x, name: str):
     if isinstance(x, Variable):
         return tape.named(x, name)
     x = backends.held(x)
-    backend = backends.of(x)
+    backend = backends.backend_of(x)
     return x if backend is None else backend.derivatives.named(x, name)
 
 
@@ -266,7 +266,7 @@ def _in_scope(run: Callable, inputs: list, policy: policies.Policy):
     return result
 
 
-interface.by_tape(lambda run, inputs, policy, in_scope: in_scope(run, inputs), "checkpoint")
+interface.register_on_tape(lambda run, inputs, policy, in_scope: in_scope(run, inputs), "checkpoint")
 
 
 __all__ = [

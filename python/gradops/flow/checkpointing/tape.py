@@ -64,7 +64,7 @@ class TapePlan(Plan):
         return result
 
     def _source(self, value):
-        if backends.of(value) is None:
+        if backends.backend_of(value) is None:
             return value
         found = _find(value)
         return found[0] if found is not None and found[0].step.plan is self else Input(self, value)
@@ -80,7 +80,7 @@ _made: dict[int, tuple[Result, weakref.ref, int]] = {}
 def _remember(array, result: Result) -> None:
     key = id(array)
     # An `id` is soon reused for another array, so each lookup checks that the reference still points to this one.
-    if backends.of(array) is None or key in _made and _made[key][1]() is array:
+    if backends.backend_of(array) is None or key in _made and _made[key][1]() is array:
         return
     try:
         ref = weakref.ref(array, lambda _, key=key: _forget(key))  # type: ignore[misc]
@@ -132,7 +132,7 @@ def _packed(value):
     if type(value) is list:
         items = [_packed(v) for v in value]
         return value if all(i is v for i, v in zip(items, value)) else items
-    found = None if value is None or backends.of(value) is None else _find(value)
+    found = None if value is None or backends.backend_of(value) is None else _find(value)
     if found is None:
         return value
     result, ref, since = found

@@ -198,4 +198,4 @@ class SparseHessian:
 
 def _like(seeds: np.ndarray, x):
     data = data_of(x)
-    return (backends.of(data) or backends.of(seeds)).convert(seeds, like=data)
+    return (backends.backend_of(data) or backends.backend_of(seeds)).convert(seeds, like=data)

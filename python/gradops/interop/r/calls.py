@@ -330,9 +330,9 @@ def function(forward: Callable, backward: Callable, evaluator: bool = False) -> 
 def variable(data, requires_grad: bool, role: str | None, parameter: bool = False):
     """Return a new variable for R: a leaf tensor on PyTorch, else a ``Variable`` or ``Parameter`` on a copy of data."""
     if as_words(data) is None:
-        if backends.of(data) is None and not isinstance(data, autodiff.Variable):
+        if backends.backend_of(data) is None and not isinstance(data, autodiff.Variable):
             data = as_array(data, config.default_backend())
-        owner = backends.of(data)
+        owner = backends.backend_of(data)
         if owner is not None and owner.derivatives.own_tape:
             leaf = data.detach().clone()
             if requires_grad:
@@ -426,7 +426,7 @@ def add_hook(x, method: str, hook: Callable):
 
     def call(value):
         result = hook(value)
-        return result if backends.of(result) is not None or isinstance(result, autodiff.Variable) else None
+        return result if backends.backend_of(result) is not None or isinstance(result, autodiff.Variable) else None
 
     return getattr(x, method)(call if method == "register_hook" else lambda value: call(value) and None)
 
@@ -436,7 +436,9 @@ def check_gradients(function: Callable, inputs: list, **settings) -> bool:
     backend = backend_of(inputs)
     values = _floats(tuple(inputs), backend)
     if backend.derivatives.own_tape and not any(getattr(v, "requires_grad", False) for v in values):
-        floating = [backends.of(v) is backend and v.dtype.is_floating_point | v.dtype.is_complex for v in values]
+        floating = [
+            backends.backend_of(v) is backend and v.dtype.is_floating_point | v.dtype.is_complex for v in values
+        ]
         values = tuple(v.detach().clone().requires_grad_() if f else v for v, f in zip(values, floating))
     return autodiff.gradcheck(function, values, **settings)
 

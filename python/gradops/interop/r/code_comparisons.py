@@ -199,7 +199,7 @@ def is_recorded(value) -> bool:
     """
     if isinstance(value, autodiff.Variable):
         return bool(value.requires_grad) and recording.get()
-    backend = backends.of(value)
+    backend = backends.backend_of(value)
     return backend is not None and backend.derivatives.records(value)
 
 

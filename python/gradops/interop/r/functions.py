@@ -130,9 +130,9 @@ def _of_library(name: str, kernel: Callable) -> Callable:
 
     def call(*arguments):
         found = kernel(*arguments)
-        owner = backends.by_name(name)
+        owner = backends.lookup(name)
         several = isinstance(found, (list, tuple))
-        made = [y if backends.of(y) is owner else owner.convert(y) for y in (found if several else [found])]
+        made = [y if backends.backend_of(y) is owner else owner.convert(y) for y in (found if several else [found])]
         return tuple(made) if several else made[0]
 
     return call

@@ -113,7 +113,9 @@ class Host:
 
     def __call__(self, *args, **kwargs):
         leaves, form = _tree.flatten((args, kwargs))
-        places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Variable) or backends.of(leaf) is not None]
+        places = [
+            i for i, leaf in enumerate(leaves) if isinstance(leaf, Variable) or backends.backend_of(leaf) is not None
+        ]
         tensors = [data_of(leaves[i]) for i in places]
         backend = backend_of(tensors)
         program = _Program(self, leaves, form, places, _dtype([backend.dtype_name(t) for t in _own(backend, tensors)]))
@@ -183,7 +185,7 @@ class _Program:
 
 
 def _own(backend, tensors):
-    return (t for t in tensors if backends.of(t) is backend)
+    return (t for t in tensors if backends.backend_of(t) is backend)
 
 
 def _dtype(names: list[str]) -> str:

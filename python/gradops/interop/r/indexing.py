@@ -162,7 +162,7 @@ def column_major(x):
 
 
 def _tensor_types(value) -> tuple:
-    return (type(value),) if backends.of(value) is not None and not isinstance(value, np.ndarray) else ()
+    return (type(value),) if backends.backend_of(value) is not None and not isinstance(value, np.ndarray) else ()
 
 
 def _elements(x, index, shape: tuple, beyond: bool):

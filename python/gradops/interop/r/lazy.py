@@ -95,7 +95,7 @@ def _constant(value, whole, dtype: str):
     if array.dtype.kind not in "bif" or "float" not in dtype:
         return None
     like = data_of(whole)
-    data = backends.of(like).convert(array.ravel(order="F"), dtype, like=like)
+    data = backends.backend_of(like).convert(array.ravel(order="F"), dtype, like=like)
     return autodiff.Variable(data) if isinstance(whole, autodiff.Variable) else data
 
 

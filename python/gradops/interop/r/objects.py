@@ -58,7 +58,7 @@ def pack(value) -> dict:
             "texts": [str(text) for text in texts],
             "roles": [list(text.roles) for text in texts],
         }
-    owner = backends.of(data)
+    owner = backends.backend_of(data)
     if owner is None:
         raise ArgumentTypeError("`x` must be a tensor; got {value}.", argument="x", value=TypeOf(value))
     try:
@@ -90,7 +90,7 @@ def unpack(about: dict, backend: str | None = None):
     shape = [int(size) for size in _several(about["shape"])]
     array = np.frombuffer(bytes(about["bytes"]), dtype=about["stored"]).reshape(shape)
     name = backend or about["backend"]
-    owner = backends.by_name(name)
+    owner = backends.lookup(name)
     owner.prepare(config.floatx())
     data = owner.convert(array.astype(array.dtype.newbyteorder("="), copy=True), about["dtype"])
     if owner.dtype_name(data) != about["dtype"]:
@@ -145,11 +145,11 @@ def set_value(x, value) -> None:
         ArgumentTypeError: ``x`` is not a variable, or is of another kind than ``value``.
     """
     if isinstance(x, Variable):
-        owner = backends.of(x.data)
+        owner = backends.backend_of(x.data)
         plain = owner is not None and not is_text(x) and isinstance(value, (bool, int, float, complex))
         x.data = owner.convert(value, owner.dtype_name(x.data)) if plain else value
         return
-    owner = backends.of(x)
+    owner = backends.backend_of(x)
     if owner is None or not owner.derivatives.own_tape:
         raise ArgumentTypeError("`x` must be a variable; got {x}.", argument="x", x=TypeOf(x))
     with no_grad():

@@ -117,7 +117,7 @@ def choose_backend(name: str) -> Callable[[], None]:
     Returns:
         A function that restores the previous default and JAX's 64-bit mode.
     """
-    before, undo = config.backend(), backends.by_name(name).prepare(config.floatx())
+    before, undo = config.backend(), backends.lookup(name).prepare(config.floatx())
     config.set_backend(name)
 
     def leave() -> None:

@@ -121,7 +121,7 @@ class _Call:
 
 def _states() -> list[Callable]:
     """Return scopes that carry the libraries' thread-local state (recording, graphs, transformations) to a thread."""
-    return [backend.derivatives.carried() for backend in backends.in_use()]
+    return [backend.derivatives.carried() for backend in backends.loaded_backends()]
 
 
 # Other threads --------------------------------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ def arrange_backward() -> None:
     global arranged
     if is_current():
         arranged = backends.count()
-        for backend in backends.in_use():
+        for backend in backends.loaded_backends():
             backend.derivatives.on_one_thread()
 
 

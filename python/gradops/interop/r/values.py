@@ -78,10 +78,10 @@ def _unmark(value, found: list, tensors: list):
 def _note(value, tensors: list) -> None:
     if value.__class__ in _NUMBERS:
         return
-    owner = backends.of(value)
+    owner = backends.backend_of(value)
     if owner is None:
         value = value.data if isinstance(value, autodiff.Variable) else backends.held(value)
-        owner = backends.of(value)
+        owner = backends.backend_of(value)
     if owner is not None or backends.is_symbolic(value):
         tensors.append((owner, value))
 
@@ -338,7 +338,7 @@ def in_r(value):
 
 
 def _in_r(x):
-    if not (isinstance(x, autodiff.Variable) or backends.of(x) is not None):
+    if not (isinstance(x, autodiff.Variable) or backends.backend_of(x) is not None):
         return x
     return np.atleast_1d(to_r(x))
 
@@ -347,7 +347,7 @@ def describe(value) -> dict:
     """Return what R's ``print`` and ``format`` show of a tensor apart from its values."""
     data = data_of(value)
     text = isinstance(data, str)
-    owner = None if text else backends.of(data)
+    owner = None if text else backends.backend_of(data)
     return {
         "backend": "text" if text or owner is None else owner.name,
         "kind": type(value).__name__.lower() if isinstance(value, autodiff.Variable) else "tensor",

@@ -119,10 +119,10 @@ def restored(x, name: str):
 
 def constant(value, like, dtype: str | None = None):
     """Return a NumPy array as a tensor of ``like``'s library and device."""
-    owner: Any = backends.of(like)
+    owner: Any = backends.backend_of(like)
     if owner is None:  # a variable
         like = like.data
-        owner = backends.of(like)
+        owner = backends.backend_of(like)
     return owner.convert(value, dtype, like=like)
 
 
