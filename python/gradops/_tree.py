@@ -82,7 +82,7 @@ def _flatten(value, leaves: list) -> Structure:
     if value is None:
         return _NONE
     if isinstance(value, dict):
-        order = tuple(in_order(value))
+        order = tuple(sorted_keys(value))
         parts = tuple(_flatten(value[key], leaves) for key in order)
         return Structure("dict", OrderedDict if isinstance(value, OrderedDict) else dict, tuple(value), order, parts)
     if isinstance(value, (list, tuple)):
@@ -111,7 +111,7 @@ def dict_orders(structure: Structure) -> tuple:
     return own + tuple([order for part in structure.parts if not part.flat for order in dict_orders(part)])
 
 
-def in_order(keys: Iterable) -> list:
+def sorted_keys(keys: Iterable) -> list:
     """A dict's keys, sorted; keys that cannot be compared are sorted by type name and string."""
     try:
         return sorted(keys)
@@ -205,7 +205,7 @@ def alike(sequence, parts) -> Any:
     return type(sequence)(*parts) if hasattr(sequence, "_fields") else tuple(parts)
 
 
-def by_leaves(call: Callable, run: Callable, inputs: list) -> Any:
+def call_flat(call: Callable, run: Callable, inputs: list) -> Any:
     """``call(flat, inputs)`` in the structure of the result of ``run``.
 
     ``flat`` is ``run`` returning a list of leaves.

@@ -316,7 +316,7 @@ def asks_for_a_name(tree: ast.AST):
                 yield node
         elif isinstance(node, ast.Subscript) and ast.unparse(node.slice) in ("backend.name", "owner.name"):
             yield node
-        elif isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) == "by_name":
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) == "lookup":
             given = {c.value for a in node.args for c in ast.walk(a) if isinstance(c, ast.Constant)}
             if given - {"text"}:  # "text" is gradops' own, not a library
                 yield node

@@ -339,7 +339,7 @@ def graphs():
 def test_colourings_are_valid(pattern):
     dense = pattern.toarray()
     n = len(dense)
-    columns = colorings.of_columns(pattern)
+    columns = colorings.column_colors(pattern)
     for row in dense:
         assert len(set(columns[row])) == row.sum()
     colors = colorings.star(pattern)

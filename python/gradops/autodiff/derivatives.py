@@ -22,7 +22,7 @@ from ..ops import creation
 from . import engine, gradients, graph
 from .cotangents import materialize
 from .graph import ALIAS, Node
-from .modes import ensured_recording, recording, with_own_gradient
+from .modes import call_with_own_gradient, ensured_recording, recording
 from .record import record
 from .state import hooks, moment, read, readers
 from .variable import Variable, attach_new, data_of, edges_of, is_active, wrap
@@ -109,8 +109,8 @@ def derivatives_of(backend: backends.Backend, values) -> Derivatives:
 def custom(run, inputs: list) -> list:
     """The values of ``run(*inputs) -> (values, pull)`` with ``pull`` as their derivative."""
     start = graph.clock()
-    values, pull = with_own_gradient(run, *inputs)
-    values = _of_their_own(values, inputs)
+    values, pull = call_with_own_gradient(run, *inputs)
+    values = _unshared(values, inputs)
     if not recording.get():
         read(*edges_of(inputs))
         return [wrap(v.data) if is_active(v) else v for v in values]
@@ -136,7 +136,7 @@ def custom(run, inputs: list) -> list:
     return record(graph.Rule("custom_gradient", vjp=whole), edges, (), data)
 
 
-def _of_their_own(values: list, inputs: list) -> list:
+def _unshared(values: list, inputs: list) -> list:
     """``values``, with a copy of each one that is an input or occurs twice."""
     taken = {id(data_of(x)) for x in inputs}
     found = []
@@ -199,7 +199,7 @@ def value_and_grad(run: Callable, leaves: list) -> tuple:
         if not (nested or outside and others.active()):
             watching = outside and others.watched
             alone = not others.found and (not tracked or all(x._node is None for x in inputs))
-            derive = gradients.of_leaves if alone else gradients.grad
+            derive = gradients.leaf_gradients if alone else gradients.grad
             with others.watching() if watching else nullcontext():
                 found = derive(y, inputs, retain_graph=watching, materialize_grads=True)
             if watching and others.active():

@@ -157,7 +157,9 @@ class Function:
     def apply(cls, *args, **keywords) -> Any:
         """Run ``forward`` on the arguments, recorded as one operation; lists and dicts may contain variables."""
         if keywords or _leaves_out(cls, args):
-            args, keywords = structured_function.in_order(_forward(cls), args, keywords, _setup(cls) is not None)
+            args, keywords = structured_function.positional_arguments(
+                _forward(cls), args, keywords, _setup(cls) is not None
+            )
         if keywords or any(isinstance(a, _CONTAINERS) and structured_function.holds_variables(a) for a in args):
             flat, inner = structured_function.flat_form(Function, cls, args, keywords)
             return flat.apply(*inner)  # type: ignore[attr-defined]

@@ -173,16 +173,16 @@ def grad(
     retain = create_graph if retain_graph is None else retain_graph
     ends = engine.run(roots, starts, retain, create_graph, targets)
     found = [_found(i, x, ends, allowed, materialize_grads) for i, x in enumerate(targets)]
-    return tuple(of_their_own(found, [*targets, *starts]))
+    return tuple(unshared(found, [*targets, *starts]))
 
 
-def of_leaves(y: Variable, leaves: list, retain_graph: bool = False, materialize_grads: bool = True) -> tuple:
+def leaf_gradients(y: Variable, leaves: list, retain_graph: bool = False, materialize_grads: bool = True) -> tuple:
     """:func:`grad` for a ``y`` that depends on no leaves other than these, so that the pass need not skip any."""
     ends = engine.run([y], [engine.seed(y, None, False)], retain_graph, False)
-    return tuple(of_their_own([_found(i, x, ends, True, materialize_grads) for i, x in enumerate(leaves)], leaves))
+    return tuple(unshared([_found(i, x, ends, True, materialize_grads) for i, x in enumerate(leaves)], leaves))
 
 
-def of_their_own(found: list, others: list) -> list:
+def unshared(found: list, others: list) -> list:
     """``found``, with copies so that writing to one gradient changes neither another one nor one of ``others``."""
     taken = {id(data_of(x)) for x in others}
     for i, g in enumerate(found):

@@ -29,7 +29,7 @@ from .._scopes import changed
 from ..errors import ArgumentError, ArgumentTypeError, GradientError, MixedBackendsError, ShapeError
 from ..ops import conversion, indexing, shaping
 from ..ops._checks import check_held, has_own_arithmetic, is_numeric, not_a_tensor
-from ..ops._dispatch import as_one
+from ..ops._dispatch import stack_lists
 from ..ops._structures import as_tensor, recorder
 from ..ops.indexing import explain_key
 from ..ops.properties import holds_tensors
@@ -183,7 +183,7 @@ def assign(variable: Variable, key, value) -> None:
         raise ArgumentTypeError("text cannot be changed in place.", hint="make a new text with `+` or `join()`")
     key = _raw_key(key)
     if holds_tensors(value):
-        value = as_one(value)
+        value = stack_lists(value)
     other = data_of(value)
     owner = backends.backend_of(other)
     if owner is not None and not owner.yields and owner is not backends.backend_of(data):

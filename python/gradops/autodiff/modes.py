@@ -113,7 +113,7 @@ def _hidden(error: Exception) -> GradopsError | None:
     return inner if _pandas.raised(where) else None
 
 
-def with_own_gradient(f: Callable, *args):
+def call_with_own_gradient(f: Callable, *args):
     """Call ``f(*args)``, a function with its own gradient: values that leave the graph inside lose nothing."""
     with changed(_inside, "own"):
         return f(*args)

@@ -127,7 +127,7 @@ def _converting(op: _dispatch.Op) -> Callable:
     """A recorder that first converts lists, other array-likes, and numbers where the op takes none, to tensors."""
 
     def converting(*arguments):
-        labels = _pandas.of_call(op.name, arguments) if op.facts.elementwise else None
+        labels = _pandas.result_labels(op.name, arguments) if op.facts.elementwise else None
         given, backend = list(arguments), _owner(op, arguments)
         for name, position in zip(op.tensors, op.positions):
             value = given[position]

@@ -27,7 +27,7 @@ def _records_itself(value) -> bool:
     return owner is not None and owner.derivatives.native
 
 
-def in_order(forward: Callable, args: tuple, keywords: dict, defaults: bool = False) -> tuple[tuple, dict]:
+def positional_arguments(forward: Callable, args: tuple, keywords: dict, defaults: bool = False) -> tuple[tuple, dict]:
     """Arguments passed by position as far as ``forward`` allows; with ``defaults`` also the omitted ones."""
     try:
         bound = inspect.signature(forward).bind(*args, **keywords)

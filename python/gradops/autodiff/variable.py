@@ -252,7 +252,7 @@ class Variable(Methods):
                 )
             return self
         if requires_grad and not differentiable(self.data):
-            raise without_gradients(self.dtype)
+            raise no_gradient_error(self.dtype)
         self._active = bool(requires_grad)
         return self
 
@@ -529,7 +529,7 @@ def attach_new(data, rule, edges, saved) -> Variable:
 
 def _as_data(data) -> Any:
     data = data.data if isinstance(data, Variable) else backends.held(data)
-    words = as_words(data)
+    words = text_data(data)
     if words is not None:
         return words
     owner = backends.backend_of(data)
@@ -545,7 +545,7 @@ def _as_data(data) -> Any:
     return as_array(data, owner)
 
 
-def as_words(data) -> Any:
+def text_data(data) -> Any:
     """``data`` as a text or several texts; None if it is not text.
 
     Raises:
@@ -674,7 +674,7 @@ def array_text(data, prefix: str = "Variable(") -> str:
     return f"{body}, dtype={owner.dtype_name(data)}{suffix}"
 
 
-def without_gradients(dtype) -> ArgumentTypeError:
+def no_gradient_error(dtype) -> ArgumentTypeError:
     """The error for requesting gradients of a tensor whose dtype has none."""
     return ArgumentTypeError(
         f"`requires_grad`: only floating and complex tensors and text have gradients; got dtype {dtype}.",

@@ -21,8 +21,8 @@ from ..autodiff.variable import Variable, data_of
 from ..backends import owner, tracing
 from ..backends.interface import tape
 from ..errors import ArgumentTypeError, Code, GradientError, TypeOf
-from ..ops._symbolic import in_model
-from .gradient_functions import by_leaf, check_unwritten, fit, is_tensor, read_by
+from ..ops._symbolic import call_symbolically
+from .gradient_functions import check_unwritten, fit, is_tensor, leaf_gradients, read_by
 from .signatures import Arguments, Form
 
 
@@ -164,7 +164,7 @@ class _Custom(_functions.Made, Generic[P, R]):
             return self._of_tensors(*found, args)
         leaves, form = _tree.flatten((args, kwargs))
         if any(map(backends.is_symbolic, leaves)):
-            return in_model(self, args, kwargs)
+            return call_symbolically(self, args, kwargs)
         leaves = [_read(leaf) for leaf in leaves]
         places = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
         if not places:
@@ -241,7 +241,7 @@ class _Custom(_functions.Made, Generic[P, R]):
 
     def _by_leaf(self, gradient, result, args, kwargs) -> list:
         """A gradient function's gradients, one for each leaf of the arguments; R's lists keep their own order."""
-        return by_leaf(result, args, kwargs, self.arguments.names, hasattr(gradient, "own_order"))
+        return leaf_gradients(result, args, kwargs, self.arguments.names, hasattr(gradient, "own_order"))
 
     def _parts(self, args, kwargs):
         """The value and the gradient function of one call."""

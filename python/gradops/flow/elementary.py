@@ -12,12 +12,12 @@ from .._scopes import Ends, PlainScope
 from ..annotations import X
 from ..autodiff import gradients, modes
 from ..autodiff.modes import recording
-from ..autodiff.variable import Variable, data_of, differentiable, without_gradients
+from ..autodiff.variable import Variable, data_of, differentiable, no_gradient_error
 from ..backends import tracing
 from ..errors import GRAD, VARIABLE, ArgumentError, GradientError, TypeOf
 from ..ops import _checks, conversion, creation, elementwise, indexing, reductions
 from ..ops._registry import functions
-from ..ops._symbolic import in_model
+from ..ops._symbolic import call_symbolically
 from .custom import custom_gradient
 from .gradient_functions import is_tensor
 
@@ -66,7 +66,7 @@ def _stop(x):
     x = backends.held(x)
     backend = backends.backend_of(x)
     if backend is None:
-        return in_model("stop_gradient", [x]) if backends.is_symbolic(x) else x
+        return call_symbolically("stop_gradient", [x]) if backends.is_symbolic(x) else x
     return backend.derivatives.stop(x)
 
 
@@ -159,7 +159,7 @@ def scaled_gradient_ext(x: X, *, scale, shift=None, scale_shift_by_sum_over_axis
     if backends.backend_of(x) is None and not isinstance(x, Variable):
         if backends.is_symbolic(x):
             keywords = {"scale": scale, "shift": shift, "scale_shift_by_sum_over_axis": scale_shift_by_sum_over_axis}
-            return in_model("scaled_gradient_ext", [x], keywords)
+            return call_symbolically("scaled_gradient_ext", [x], keywords)
         if isinstance(x, dict) or isinstance(x, (list, tuple)) and any(map(is_tensor, _tree.leaves_of(x))):
             options = {"shift": shift, "scale_shift_by_sum_over_axis": scale_shift_by_sum_over_axis}
             change = lambda leaf: scaled_gradient_ext(leaf, scale=scale, **options)  # noqa: E731
@@ -259,7 +259,7 @@ def set_requires_gradient(x) -> None:
             x=TypeOf(x),
         )
     if not differentiable(x):
-        raise without_gradients(backend.dtype_name(x))
+        raise no_gradient_error(backend.dtype_name(x))
     backend.derivatives.require(x)
 
 

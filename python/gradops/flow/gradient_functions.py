@@ -1,8 +1,8 @@
 """Results of user-written gradient functions, and checks of the tensors that these functions read.
 
-:func:`by_leaf` matches what a gradient function returned with the leaves of its arguments, and :func:`fit` converts
-each gradient to the argument's library, shape and dtype. :func:`read_by` and :func:`check_unwritten` raise an error if
-a tensor that a gradient function reads was written in place before the backward pass.
+:func:`leaf_gradients` matches what a gradient function returned with the leaves of its arguments, and :func:`fit`
+converts each gradient to the argument's library, shape and dtype. :func:`read_by` and :func:`check_unwritten` raise an
+error if a tensor that a gradient function reads was written in place before the backward pass.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def is_tensor(value) -> bool:
     return backends.owner(type(value)) is not None or isinstance(value, Variable)
 
 
-def by_leaf(result, args: tuple, kwargs: dict, names: list[str], own_order: bool = False) -> list:
+def leaf_gradients(result, args: tuple, kwargs: dict, names: list[str], own_order: bool = False) -> list:
     """The gradients that a gradient function returned, in the order of the arguments' leaves; None for no gradient.
 
     Args:
@@ -38,16 +38,16 @@ def by_leaf(result, args: tuple, kwargs: dict, names: list[str], own_order: bool
         GradientError: nothing was returned, or a wrong number of gradients, or one for an unknown name.
     """
     if isinstance(result, dict):
-        parts = _by_name(result, args, kwargs, names)
+        parts = _named_gradients(result, args, kwargs, names)
     else:
-        parts = _by_order(result, args, kwargs, names, own_order)
+        parts = _ordered_gradients(result, args, kwargs, names, own_order)
     found: list = []
     for value, part in zip((*args, *kwargs.values()), parts):
         _align(value, part, found)
     return found
 
 
-def _by_name(result: dict, args: tuple, kwargs: dict, names: list[str]) -> list:
+def _named_gradients(result: dict, args: tuple, kwargs: dict, names: list[str]) -> list:
     """A gradient for each argument, from a dict by argument name, or from the gradient of the only dict argument."""
     values = [*args, *kwargs.values()]
     dicts = [i for i, value in enumerate(values) if isinstance(value, dict)]
@@ -68,7 +68,7 @@ def _by_name(result: dict, args: tuple, kwargs: dict, names: list[str]) -> list:
     return [*given, *[None] * (len(args) - len(given)), *map(result.get, kwargs)]
 
 
-def _by_order(result, args: tuple, kwargs: dict, names: list[str], own_order: bool) -> list:
+def _ordered_gradients(result, args: tuple, kwargs: dict, names: list[str], own_order: bool) -> list:
     """A gradient for each argument, from a list in the order of arguments or of tensors, or a single gradient."""
     values = [*args, *kwargs.values()]
     total, count = len(args), len(values)
@@ -128,7 +128,7 @@ def _align(value, part, found: list) -> None:
                 f"of these; got {came}.",
                 argument="gradient",
             )
-        for key in _tree.in_order(value):
+        for key in _tree.sorted_keys(value):
             _align(value[key], None if part is None else part.get(key), found)
     elif isinstance(value, (tuple, list)):
         items = [None] * len(value) if part is None else _pieces(part)

@@ -10,7 +10,7 @@ import numpy as np
 from .. import _tree, ops
 from ..errors import ArgumentError
 from ..ops import _checks
-from ..ops._compose import beside
+from ..ops._compose import constant_like
 from ..ops._structures import check_functions
 from . import transformations
 from .reverse import grad
@@ -196,7 +196,9 @@ def _products(name: str, f: Callable, x, probes: int | None, seed: int):
     for k in range(int(ends[-1]) if probes is None else probes):
         flat = np.arange(ends[-1]) == k if probes is None else rng.choice([-1.0, 1.0], int(ends[-1]))
         parts = [flat[i:j].reshape(shape) for i, j, shape in zip(ends, ends[1:], shapes)]
-        direction = _tree.unflatten(form, [beside(part.astype(float), leaf) for part, leaf in zip(parts, leaves)])
+        direction = _tree.unflatten(
+            form, [constant_like(part.astype(float), leaf) for part, leaf in zip(parts, leaves)]
+        )
         yield direction, push(direction)
 
 

@@ -36,7 +36,7 @@ def pushed(outputs: list, known: dict, create_graph: bool = False) -> list:
     found: dict[int, object] = dict(known)
     for node in nodes_of(outputs, known.keys()):
         if node.seq not in known:
-            found[node.seq] = through(node, found, create_graph)
+            found[node.seq] = result_tangent(node, found, create_graph)
     with changed(recording, create_graph):
         return [_match(found.get(key(y._node or y)), y.shape) for y in outputs]
 
@@ -47,7 +47,7 @@ def _match(tangent, shape):
     return tangent
 
 
-def through(node: Node, found: dict, create_graph: bool):
+def result_tangent(node: Node, found: dict, create_graph: bool):
     """The tangent of an operation's result; a list for an operation with several results.
 
     Args:

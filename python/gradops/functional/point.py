@@ -16,7 +16,7 @@ from ..autodiff.modes import differentiated
 from ..autodiff.variable import Variable, data_of
 from ..errors import ArgumentError, ArgumentTypeError, GradientError, Position, ShapeError, TypeOf
 from ..ops import _checks, conversion, creation, elementwise, shaping
-from .reverse import _prepare, _scalar, as_differentiated, no_slope, warn_of_numpy
+from .reverse import _prepare, _scalar, no_slope, unwrap_if_native, warn_of_numpy
 
 
 class EmptyOutput(Exception):
@@ -68,10 +68,10 @@ class Point:
         """
         y = differentiated(xs, self.given, *xs)
         if isinstance(y, (tuple, list)):
-            parts = [as_differentiated(part, xs) for part in y]
+            parts = [unwrap_if_native(part, xs) for part in y]
             y = tuple([self._tensor(part, "output {output}", Position(i)) for i, part in enumerate(parts)])
         else:
-            y = self._tensor(as_differentiated(y, xs))
+            y = self._tensor(unwrap_if_native(y, xs))
         if self.full and any(map(is_empty, y if isinstance(y, tuple) else (y,))):
             raise EmptyOutput
         return y

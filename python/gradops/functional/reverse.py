@@ -107,7 +107,7 @@ def value_and_grad(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, 
                 if not isinstance(result, (tuple, list)) or len(result) != 2:
                     raise GradientError("`f` must return a pair of a scalar and anything else with `has_aux`.")
                 result, box["aux"] = result
-            result = as_differentiated(result, xs)
+            result = unwrap_if_native(result, xs)
             warn_of_numpy(result, backend)
             return _scalar(result)
 
@@ -355,7 +355,7 @@ def no_slope(
     )
 
 
-def as_differentiated(y, xs):
+def unwrap_if_native(y, xs):
     """A result of the inputs ``xs``; a variable is replaced by its data if the library itself records ``xs``."""
     return data_of(y) if isinstance(y, Variable) and not any(isinstance(x, Variable) for x in xs) else y
 

@@ -26,7 +26,7 @@ from ..flow.signatures import Arguments
 from ..ops import _checks, conversion, creation, elementwise, shaping
 from ..ops._matrices import epsilon
 from ..ops._structures import as_tensor, check_functions, owner_of
-from ..ops.mapping import over_rows
+from ..ops.mapping import map_rows
 from ..ops.properties import known_sizes
 from . import matrices
 from .point import Point, is_complex
@@ -530,7 +530,7 @@ def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_size: int 
 
         count = sizes.pop() if sizes else None
         rows = rows or [creation.zeros((count,))]
-        found, value = _tree.flatten(over_rows("vmap", run, rows, count, owner))
+        found, value = _tree.flatten(map_rows("vmap", run, rows, count, owner))
         to = _axes(out_axes, value, "out_axes")
         return _tree.unflatten(value, [y if a == 0 else shaping.moveaxis(y, 0, a) for y, a in zip(found, to)])
 

@@ -15,7 +15,7 @@ from ..autodiff.variable import data_of
 from ..errors import ArgumentError
 from .likelihood import Likelihood, diagonal_scale
 from .marks import reports_of
-from .parameters import Parameters, check_likelihood, function_of, listed, made_by, of_names, shown
+from .parameters import Parameters, check_likelihood, function_of, listed, made_by, shown, values_by_name
 from .quadrature import domain
 from .random_effects import Laplace
 from .samples import Draws
@@ -107,7 +107,7 @@ def fit(
     layout = parameters.layout
     return estimated(
         Likelihood.of(function_of(function, parameters), layout, parameters.tensor, parameters.tree, domain(integrate)),
-        *parameters.bounds(of_names(bounds, "bounds")),
+        *parameters.bounds(values_by_name(bounds, "bounds")),
         _length(data) if nobs is None else nobs,
     )
 

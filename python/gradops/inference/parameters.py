@@ -165,7 +165,7 @@ class Parameters:
         self.backend = backends.common([type(data_of(x)) for x in leaves], "inference") or config.default_backend()
         arrays = [self._array(leaves[k]) for k in self.order]
         self.tops, titles = _titles(start, self.structure, self.order)
-        given = of_names(transforms, "transforms")
+        given = values_by_name(transforms, "transforms")
         _known(tuple(given), self.tops, "transforms")
         self.transforms = [given.get(top) for top in self.tops]
         for k, transform in enumerate(self.transforms):
@@ -180,7 +180,7 @@ class Parameters:
             for names, what in ((random, "random"), (profile, "profile"))
         )
         self.owners = np.repeat(np.array(self.tops, object), sizes)
-        labels = _labels(of_names(map, "map"), self.owners, self.tops)
+        labels = _labels(values_by_name(map, "map"), self.owners, self.tops)
         self._random = [top in chosen or top in profiled for top in self.tops]
         among = np.repeat(np.array(self._random, bool), sizes)
         self.layout = Layout(values, names, among, labels, [top in profiled for top in self.owners])
@@ -256,7 +256,7 @@ class Parameters:
         Raises:
             ArgumentTypeError: the library has no double precision, like JAX without x64.
         """
-        return in_double(self.backend, x)
+        return double_tensor(self.backend, x)
 
 
 def free_numbers(transform, x: np.ndarray, title: str) -> np.ndarray:
@@ -279,7 +279,7 @@ def free_numbers(transform, x: np.ndarray, title: str) -> np.ndarray:
     return found
 
 
-def in_double(backend, x: np.ndarray):
+def double_tensor(backend, x: np.ndarray):
     """Convert a NumPy array to a backend's tensor; raises as :meth:`Parameters.tensor`."""
     if x.__class__ is np.ndarray and x.dtype == np.float64 and backend.is_tensor_type(np.ndarray):
         return x  # the rest would take a tenth of a short evaluation
@@ -307,7 +307,7 @@ def _names_in(given, argument: str) -> tuple:
     return tuple(found)
 
 
-def of_names(given, argument: str) -> dict:
+def values_by_name(given, argument: str) -> dict:
     """Return a dict with names of parameters as keys; an empty one for None.
 
     Raises:

@@ -208,7 +208,7 @@ def _recorded(name: str, kernel):
                 f"`{name}`: the shape of the result depends on values, which a compiled function cannot look at.",
                 hint="use `ops.where()` with three arguments, or keep it outside the compiled function",
             )
-        labels = _pandas.of_call(name, arguments) if _pandas.seen and follows else None
+        labels = _pandas.result_labels(name, arguments) if _pandas.seen and follows else None
         write = program.call if foreign or nested else program.step
         result = write(name, kernel, arguments, values)
         if labels is not None and result.__class__ is Traced and result.ndim:

@@ -420,7 +420,7 @@ def _add_arrays(values: Iterable, arrays: list, key: list) -> bool:
             key += (kind, len(x))
         elif kind is dict:
             key += (kind, tuple(x))  # a function may go through a dict in its order
-            x = [x[name] for name in _tree.in_order(x)]
+            x = [x[name] for name in _tree.sorted_keys(x)]
         else:
             return False
         if not _add_arrays(x, arrays, key):

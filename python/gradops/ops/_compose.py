@@ -41,10 +41,10 @@ def promoted(*xs, floating: bool = False) -> list:
         found = config.floatx()
     tensors = [x for x in xs if type(x) not in NUMBERS]
     like = next((x for x in tensors if not isinstance(x, _CONSTANTS)), tensors[0] if tensors else None)
-    return [x if name == found else beside(x, like, found) for x, name in zip(xs, names)]
+    return [x if name == found else constant_like(x, like, found) for x, name in zip(xs, names)]
 
 
-def beside(value, like, name: str | None = None):
+def constant_like(value, like, name: str | None = None):
     """Return a number or NumPy array as a tensor of ``like``'s library and device, in dtype ``name`` or ``like``'s.
 
     This also makes tensors of dtypes that NumPy lacks. Tensors are cast.
@@ -86,7 +86,7 @@ def rounded(y, name):
     return y if name is None else cast(y, name)
 
 
-def in_single(body: Callable) -> Callable:
+def compute_in_single(body: Callable) -> Callable:
     """Decorate the body of an op so that half precision is computed in single precision and rounded once."""
 
     @functools.wraps(body)

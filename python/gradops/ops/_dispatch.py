@@ -25,10 +25,10 @@ from .. import _functions, annotations, backends, config
 from ..backends import tracing
 from ..errors import ArgumentTypeError, BackendError, GradopsError, ShapeError
 from . import _checks
-from ._docstrings import of_op
+from ._docstrings import op_docstring
 from ._registry import Facts, names
 from ._registry import registry as _table
-from ._symbolic import any_symbolic, in_model
+from ._symbolic import any_symbolic, call_symbolically
 from .properties import holds_tensors
 
 F = TypeVar("F", bound=Callable)
@@ -145,7 +145,7 @@ class Op:
             given = list(arguments)
             for position, name in listed:
                 try:
-                    given[position] = as_one(given[position], position in self._places_of_many)
+                    given[position] = stack_lists(given[position], position in self._places_of_many)
                 except ShapeError:
                     raise _checks.ragged(self.name, name) from None
             if all(new is old for new, old in zip(given, arguments)):
@@ -183,7 +183,7 @@ class Op:
             found = self.key_of(given)
             if found == key:  # no argument holds a tensor
                 if any_symbolic(arguments):
-                    return in_model(self.name, *self._as_called(arguments))
+                    return call_symbolically(self.name, *self._as_called(arguments))
                 return self._resolved(None, kinds, flat)(*arguments)
             return self.kernels[found](*given)
 
@@ -322,11 +322,11 @@ def _in(kind) -> frozenset:
     return kind if type(kind) is frozenset else frozenset()
 
 
-def as_one(value, many: bool = False):
+def stack_lists(value, many: bool = False):
     """Return a list that holds tensors as one tensor (for ``many``, the lists in it); any other value unchanged."""
     if not holds_tensors(value):
         return value
-    parts = [as_one(item) for item in value]
+    parts = [stack_lists(item) for item in value]
     if many:
         return parts if any(new is not old for new, old in zip(parts, value)) else value
     return registry["stack"].call(parts)
@@ -373,7 +373,7 @@ def op(
         entry = define(function, name or function.__name__, differentiable, check, **facts)
         if public:
             names.add(entry.name)
-            entry.call.__doc__ = of_op(entry, function)
+            entry.call.__doc__ = op_docstring(entry, function)
         if entry.body is None:
             backends.interface.required_kernels.add(entry.name)
         return entry.call  # type: ignore[return-value]

@@ -73,20 +73,20 @@ def family(arguments: Mapping[str, str] | None = None, *, returns="", raises="",
     return decorate
 
 
-def of_op(entry, function: Callable) -> str:
+def op_docstring(entry, function: Callable) -> str:
     """Return the docstring of an op, completed with what follows from its declaration."""
-    text, start, example = _with_sections(entry, function).partition(">>> ")
+    text, start, example = _add_sections(entry, function).partition(">>> ")
     example, also, rest = example.partition("See Also:")
     indent = text[text.rfind("\n") + 1 :]
     lines = "".join(f">>> {line}\n{indent}" for line in imports(example)) if start else ""
     return f"{text}{lines}{start}{example}{also}{rest}"
 
 
-def _with_sections(entry, function: Callable) -> str:
+def _add_sections(entry, function: Callable) -> str:
     own, annotated = function.__doc__ or "", entry.annotations.values()
     returns, raises = "", []
     if entry.facts.elementwise:
-        returns, raises = _of_elements(entry)
+        returns, raises = _elementwise_sections(entry)
     if "Raises:\n" in own:
         raises = []
     if ("Axis" in annotated or "Axes" in annotated) and "AxisError:" not in own:
@@ -96,7 +96,7 @@ def _with_sections(entry, function: Callable) -> str:
     return completed(function, PARAMETERS, Returns=returns, Raises="\n".join(raises))
 
 
-def _of_elements(entry) -> tuple[str, list[str]]:
+def _elementwise_sections(entry) -> tuple[str, list[str]]:
     """Return the sections on results and errors of an elementwise op."""
     is_one, first = len(entry.tensors) == 1, f"``{entry.tensors[0]}``"
     shape = f"{first}'s shape" if is_one else "the broadcast shape"

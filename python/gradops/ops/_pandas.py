@@ -47,7 +47,7 @@ def _see() -> None:
             entry.kernels.clear()
 
 
-def of_call(op: str, arguments: Iterable) -> tuple | None:
+def result_labels(op: str, arguments: Iterable) -> tuple | None:
     """Return the labels of the result of an elementwise op on variables, traced arrays, series and data frames.
 
     Raises:
@@ -59,11 +59,11 @@ def of_call(op: str, arguments: Iterable) -> tuple | None:
 def _labels_of(op: str, x) -> tuple | None:
     node = getattr(x, "_node", None)
     if node is not None:
-        return _of_node(op, node)
+        return _node_labels(op, node)
     return axes_of(x) or getattr(x, "axis_labels", None)
 
 
-def _of_node(op: str, node) -> tuple | None:
+def _node_labels(op: str, node) -> tuple | None:
     """Return the labels of the series that a variable was computed from elementwise; None without one."""
     found, pending = [], [node]
     while pending:
@@ -101,7 +101,7 @@ def following(op: _dispatch.Op, call: Callable) -> Callable:
     """Wrap ``call``, an op on variables, so that its result has labels."""
 
     def followed(*arguments):
-        labels = of_call(op.name, arguments)
+        labels = result_labels(op.name, arguments)
         return labelled(call(*arguments), labels)
 
     return followed

@@ -112,6 +112,6 @@ def positions(op: str, x, sizes, windows, strides, dilation, padding, name: str 
     return found
 
 
-def by_parts(linear, x):
+def apply_to_parts(linear, x):
     """Apply a linear function to ``x``, for complex numbers to the real and imaginary parts separately."""
     return add(linear(real(x)), multiply(linear(imag(x)), 1j)) if is_complex(x) else linear(x)

@@ -14,7 +14,7 @@ def any_symbolic(values) -> bool:
     return any(map(backends.is_symbolic, _tree.leaves_of(values)))
 
 
-def in_model(function: str | Callable, arguments, keywords=None):
+def call_symbolically(function: str | Callable, arguments, keywords=None):
     """Return ``function(*arguments, **keywords)`` of KerasTensors as KerasTensors, by an operation of the model.
 
     Args:

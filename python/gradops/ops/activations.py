@@ -12,7 +12,7 @@ import math
 from ..annotations import Axes, Axis, Tensor
 from ..errors import Position, ShapeError
 from ._checks import check_axis, check_rank, check_real
-from ._compose import floats, in_single, is_complex
+from ._compose import compute_in_single, floats, is_complex
 from ._dispatch import alias, op
 from .bounds import clip
 from .conversion import dtype
@@ -206,7 +206,7 @@ swish = alias("swish", silu)
 
 
 @op(check=check_real, elementwise=True)
-@in_single
+@compute_in_single
 def gelu(x: Tensor, approximate: bool = True) -> Tensor:
     """``x`` times the standard normal distribution function of ``x`` (Hendrycks and Gimpel 2016).
 
@@ -315,7 +315,7 @@ def squareplus(x: Tensor, b: float = 4) -> Tensor:
 
 
 @op(elementwise=True)
-@in_single
+@compute_in_single
 def hard_silu(x: Tensor) -> Tensor:
     """``x * hard_sigmoid(x)`` of each element, also called hard swish (Howard et al. 2019).
 
@@ -420,7 +420,7 @@ def softsign(x: Tensor) -> Tensor:
 
 
 @op(elementwise=True)
-@in_single
+@compute_in_single
 def hard_sigmoid(x: Tensor) -> Tensor:
     """``x / 6 + 0.5``, at least 0 and at most 1.
 
@@ -484,7 +484,7 @@ See Also:
 
 
 @op(elementwise=True)
-@in_single
+@compute_in_single
 def tanh_shrink(x: Tensor) -> Tensor:
     """``x - tanh(x)`` of each element.
 

@@ -14,7 +14,7 @@ from ..errors import ShapeError
 from ._checks import check_rank, describe, integer
 from ._compose import floats
 from ._dispatch import op
-from ._sizes import by_parts, is_channels_first, per_dimension, positions
+from ._sizes import apply_to_parts, is_channels_first, per_dimension, positions
 from .properties import shape
 from .shaping import reshape, transpose
 
@@ -87,7 +87,7 @@ def unfold(
     check_rank("unfold", x, (4,))
     how = _geometry("unfold", kernel_size, dilation, padding, stride)
     _count("unfold", x, shape(x)[2:], *how, "x")
-    return by_parts(lambda x: window_columns(x, *how), floats(x))
+    return apply_to_parts(lambda x: window_columns(x, *how), floats(x))
 
 
 @op(linear=("x",))
@@ -136,7 +136,7 @@ def fold(
             argument="x",
             x=describe(x),
         )
-    return by_parts(lambda x: column_sums(x, sizes, *how), floats(x))
+    return apply_to_parts(lambda x: column_sums(x, sizes, *how), floats(x))
 
 
 def _blocks(op: str, x, block_size, data_format):

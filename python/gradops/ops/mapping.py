@@ -111,14 +111,14 @@ def vectorized_map(function: Function, elements: Structure) -> Structure:
     rows, structure, count, owner = rows_of("vectorized_map", elements, "elements")
     if not rows:
         raise ArgumentError("`vectorized_map`: `elements` must have at least one tensor.", argument="elements")
-    return over_rows("vectorized_map", lambda *leaves: function(_tree.unflatten(structure, leaves)), rows, count, owner)
+    return map_rows("vectorized_map", lambda *leaves: function(_tree.unflatten(structure, leaves)), rows, count, owner)
 
 
 by_batches: Callable | None = None
 """The kernel of :func:`vectorized_map` for libraries without one, registered by a floor above."""
 
 
-def over_rows(name: str, function: Callable, rows: list, count: int | None, owner: backends.Backend):
+def map_rows(name: str, function: Callable, rows: list, count: int | None, owner: backends.Backend):
     """Return ``function`` of the rows of tensors, vectorized or one after the other, stacked."""
     kernel = owner.kernel("vectorized_map") or by_batches
     if count != 0 and kernel is not None and not any_variable(rows):
@@ -360,7 +360,7 @@ def associative_scan(f: Function, elems: Structure, reverse: bool = False, axis:
 
 
 for _name in (
-    "over_rows",
+    "map_rows",
     *FUNCTIONS,
 ):  # TensorFlow's AutoGraph must not convert them: their Python loops are intended
     globals()[_name].autograph_info__ = None

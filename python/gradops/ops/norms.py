@@ -15,7 +15,7 @@ import math
 from ..annotations import Axes, Tensor
 from ..errors import ArgumentError, Given, ShapeError
 from . import _checks
-from ._compose import in_single, is_complex, promoted, rounded, wide
+from ._compose import compute_in_single, is_complex, promoted, rounded, wide
 from ._dispatch import op
 from ._matrices import epsilon
 from .conversion import cast, dtype, shape
@@ -71,7 +71,7 @@ def _check_norm(op, x, ord, axis, keepdims) -> None:
 
 
 @op(check=_check_norm)
-@in_single
+@compute_in_single
 def norm(x: Tensor, ord: float | None = None, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Norm of vectors or matrices, as ``numpy.linalg.norm``.
 

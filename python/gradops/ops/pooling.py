@@ -15,9 +15,9 @@ import numpy as np
 from ..annotations import Integers, Tensor
 from ..backends import tracing
 from ._checks import check_real
-from ._compose import floats, in_single
+from ._compose import compute_in_single, floats
 from ._dispatch import op
-from ._sizes import by_parts, is_channels_first, multiples, pads, per_dimension, positions, spatial_sizes
+from ._sizes import apply_to_parts, is_channels_first, multiples, pads, per_dimension, positions, spatial_sizes
 from .elementwise import divide, equal, logical_and
 from .indexing import take, where
 from .properties import shape
@@ -149,7 +149,7 @@ def max_pool(
 
 
 @op
-@in_single
+@compute_in_single
 def average_pool(
     inputs: Tensor,
     pool_size: Integers,
@@ -185,7 +185,7 @@ def average_pool(
     """
     sizes, places, how = _geometry("average_pool", inputs, pool_size, strides, padding, data_format)
     window, strides, around, first = how
-    total = by_parts(lambda x: window_sum(x, *how), inputs)
+    total = apply_to_parts(lambda x: window_sum(x, *how), inputs)
     if not any(map(any, around)):
         return divide(total, float(math.prod(window)))
     return divide(total, _inside(sizes, places, window, strides, around, first))
@@ -220,7 +220,7 @@ def _adaptive(op: str, inputs, output_size, data_format):
 
 
 @op
-@in_single
+@compute_in_single
 def adaptive_average_pool(inputs: Tensor, output_size: Integers, data_format: str | None = None) -> Tensor:
     """The means of ``output_size`` parts of each dimension, for each channel.
 
@@ -253,7 +253,7 @@ def adaptive_average_pool(inputs: Tensor, output_size: Integers, data_format: st
     x = inputs
     if not any(n % m for n, m in zip(sizes, output_size)):
         window = tuple(n // m for n, m in zip(sizes, output_size))
-        total = by_parts(lambda x: window_sum(x, window, window, ((0, 0),) * len(sizes), first), x)
+        total = apply_to_parts(lambda x: window_sum(x, window, window, ((0, 0),) * len(sizes), first), x)
         return divide(total, float(math.prod(window)))
     for axis, (n, m) in enumerate(zip(sizes, output_size), 2 if first else 1):
         index, inside, count = _parts(n, m, len(x.shape) - axis - 1)

@@ -16,7 +16,7 @@ import numpy as np
 from ..annotations import Axes, Operand, Tensor
 from ..errors import ArgumentError
 from ._checks import check_axes, check_kind, check_real, choice, known
-from ._compose import NUMBERS, beside, rounded, wide
+from ._compose import NUMBERS, constant_like, rounded, wide
 from ._dispatch import op
 from .conversion import cast, ndim, shape
 from .elementwise import (
@@ -260,7 +260,7 @@ def _quantile(op, x, q, axis, method, keepdims, skip=False):
         size = cast(sum(logical_not(isnan(line)), -1, True), "float64")
     low, high, weight = _places(fractions, size, method)
     pair = [pick(line, p) if skip else take(line, p, -1) for p in (low, high)]
-    weight = beside(weight, x)
+    weight = constant_like(weight, x)
     gap = where(logical_and(isinf(pair[0]), equal(*pair)), 0, subtract(pair[1], pair[0]))
     y = add(pair[0], multiply(gap, weight))
     if not skip:
@@ -272,7 +272,7 @@ def _quantile(op, x, q, axis, method, keepdims, skip=False):
 
 def _beside(q, x):
     """Return fractions as float64 tensors of ``x``'s library; plain numbers would go to the default backend."""
-    return beside(np.asarray(q) if isinstance(q, (*NUMBERS, list, tuple)) else q, x, "float64")
+    return constant_like(np.asarray(q) if isinstance(q, (*NUMBERS, list, tuple)) else q, x, "float64")
 
 
 def _places(q, size, method):

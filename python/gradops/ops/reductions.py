@@ -9,7 +9,7 @@ from .. import dtypes
 from ..annotations import Axes, Axis, DType, Integer, Tensor
 from ..backends._shared import combined
 from ._checks import check_axes, check_axis, check_rank, check_real, integer
-from ._compose import in_single, is_complex
+from ._compose import compute_in_single, is_complex
 from ._dispatch import op
 from ._docstrings import family
 from .conversion import cast, ndim, shape
@@ -167,7 +167,7 @@ def mean(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
 
 @op(reduces=True)
-@in_single
+@compute_in_single
 def var(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Variance over axes: the mean squared distance from the mean (divided by ``n``, not ``n - 1``).
 
@@ -189,7 +189,7 @@ def var(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
 
 @op(reduces=True)
-@in_single
+@compute_in_single
 def std(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Standard deviation over axes, the square root of :func:`var`.
 

@@ -17,7 +17,7 @@ find: Callable[[str], Any] = lambda path: None  # noqa: E731
 
 
 @cache
-def of_ufunc(ufunc: np.ufunc) -> Callable | None:
+def special_function(ufunc: np.ufunc) -> Callable | None:
     """Return the function of ``gradops.scipy.special`` for one of SciPy's ufuncs."""
     return find(f"special.{ufunc.__name__}") if name_of(ufunc).startswith("scipy.") else None
 

@@ -10,7 +10,7 @@ from ..backends import tracing
 from ..errors import ArgumentError, ShapeError
 from . import _checks
 from ._checks import describe, integer, known
-from ._compose import beside, promoted, rounded, wide
+from ._compose import constant_like, promoted, rounded, wide
 from ._dispatch import op
 from ._docstrings import family
 from ._structures import as_tensor, owner_of
@@ -402,7 +402,7 @@ def kaiser(x: Operand, beta: Operand) -> Tensor:
     beta = as_tensor("kaiser", beta, owner, "beta", x if backends.backend_of(x) is owner else None)
     (beta,) = promoted(beta, floating=True)
     exact, _ = wide(beta)
-    circle = beside(_circle(points), exact, config.floatx())
+    circle = constant_like(_circle(points), exact, config.floatx())
     return cast(divide(i0(multiply(circle, exact)), i0(exact)), dtype(beta))
 
 

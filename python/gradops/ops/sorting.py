@@ -12,7 +12,7 @@ from ..annotations import Axis, Index, Indices, Integer, Operand, Tensor
 from ..dtypes import is_floating
 from ..errors import ArgumentError, ShapeError
 from ._checks import check_axis, check_kind, check_positions, check_rank, check_real, choice, describe, integer, known
-from ._compose import beside, promoted
+from ._compose import constant_like, promoted
 from ._dispatch import op
 from ._sizes import multiples
 from .conversion import cast, dtype, shape
@@ -350,7 +350,9 @@ def unique(
         flat = pad(flat, [(0, int(i == along)) for i in range(len(shape(flat)))])
     y = take(flat, index, along)
     if valid is not None and fill_value is not None:
-        y = where(reshape(valid, [-1 if i == along else 1 for i in range(len(y.shape))]), y, beside(fill_value, x))
+        y = where(
+            reshape(valid, [-1 if i == along else 1 for i in range(len(y.shape))]), y, constant_like(fill_value, x)
+        )
     wanted = ((return_index, index), (return_inverse, inverse), (return_counts, counts))
     results = (y, *(value for asked, value in wanted if asked))
     return results if len(results) > 1 else y

@@ -9,7 +9,7 @@ from ..annotations import Operand, Tensor
 from ..backends._shared import I1_OVER_X, power_series
 from . import scipy_functions
 from ._checks import check_kind, check_real, integer
-from ._compose import as_float, in_single
+from ._compose import as_float, compute_in_single
 from ._dispatch import op
 from .elementwise import abs, divide, less, multiply, negative, power, reciprocal, sin, sqrt, square
 from .indexing import where
@@ -112,7 +112,7 @@ def rad2deg(x: Tensor) -> Tensor:
 
 
 @op(elementwise=True)
-@in_single
+@compute_in_single
 def sinc(x: Tensor) -> Tensor:
     """``sin(pi * x) / (pi * x)`` of each element, 1 at 0.
 

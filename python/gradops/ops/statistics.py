@@ -11,7 +11,7 @@ import numpy as np
 from ..annotations import Axes, Axis, Integer, Operand, Tensor
 from ..errors import ArgumentError, ShapeError
 from ._checks import check_axes, check_axis, check_kind, check_rank, check_real, choice, describe, integer, known
-from ._compose import as_float, beside, is_complex, promoted, rounded
+from ._compose import as_float, constant_like, is_complex, promoted, rounded
 from ._compose import wide as in_full
 from ._dispatch import op
 from ._sizes import multiples
@@ -186,7 +186,7 @@ def histogram(x: Tensor, bins: Operand = 10, range: Any = None) -> tuple:
     x = reshape(as_float(x), (-1,))
     if ndim(bins):
         check_rank("histogram", bins, (1,), "bins")
-        edges, values = beside(bins, x), known(bins)
+        edges, values = constant_like(bins, x), known(bins)
         if values is not None and (np.diff(values) < 0).any():
             raise ArgumentError("`histogram`: `bins` must ascend.", argument="bins")
     else:
@@ -205,9 +205,9 @@ def _edges(x, bins: int, range):
         low, high = (float(v) for v in range)
         if not (low <= high and math.isfinite(low) and math.isfinite(high)):
             raise ArgumentError(f"`histogram`: `range` must ascend and be finite; got {range}.", argument="range")
-        low, high = (beside(v, x) for v in (low, high))
+        low, high = (constant_like(v, x) for v in (low, high))
     elif is_empty(shape(x)):
-        low, high = (beside(v, x) for v in (0.0, 1.0))
+        low, high = (constant_like(v, x) for v in (0.0, 1.0))
     else:
         values = known(x)
         if values is not None and not np.isfinite(values).all():

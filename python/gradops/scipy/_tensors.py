@@ -25,7 +25,7 @@ __all__ = "as_complex beside constant floating inexact is_complex numbers option
 
 def beside(value, like, dtype: str | None = None):
     """Return constants (a NumPy array or list) as a tensor of ``like``'s library, device and, by default, dtype."""
-    return _compose.beside(np.asarray(value), like, dtype)
+    return _compose.constant_like(np.asarray(value), like, dtype)
 
 
 def as_complex(re, im):

@@ -32,7 +32,7 @@ from ...ops import (
     tensordot,
     transpose,
 )
-from ...ops._compose import beside
+from ...ops._compose import constant_like
 from ...ops.reductions import kink_curve, kink_curved, kink_pulled, kink_pushed, moved, vector_axes
 from ...ops.sorting import pick
 from ..record import derivative
@@ -237,7 +237,7 @@ def _einsum_hard(g, output, names, others, letters, shape, present):
         if c in seen:
             fresh = next(spare)
             diagonals.append(c + fresh)
-            masks.append(beside(np.eye(sizes[c]), part))
+            masks.append(constant_like(np.eye(sizes[c]), part))
             target += fresh
         else:
             seen.add(c)

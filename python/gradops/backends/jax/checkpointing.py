@@ -53,7 +53,7 @@ def checkpoint(run, inputs: list, policy: Policy, in_scope):
         own = checkpoint_policy if policy.others else _saved(policy.names)
         return jax.checkpoint(_marked(flat, policy), policy=own)(*xs)
 
-    return _tree.by_leaves(call, run, inputs)
+    return _tree.call_flat(call, run, inputs)
 
 
 _SAVED, _OVER = "gradops_checkpoint_saved_", "gradops_checkpoint_over"

@@ -45,7 +45,7 @@ def checkpoint(run, inputs: list, policy: Policy, in_scope):
             hint="checkpoint parts of the function without one, or make the inputs variables: "
             "`gradops.Variable(x, requires_grad=True)`",
         )
-    return _tree.by_leaves(_checkpoint, run, inputs)
+    return _tree.call_flat(_checkpoint, run, inputs)
 
 
 def _checkpoint(run, inputs: list) -> list:

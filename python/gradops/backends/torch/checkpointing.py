@@ -366,7 +366,7 @@ def checkpoint(run, inputs: list, policy: policies.Policy, in_scope):
     if tracing.compiling():
         return torch_checkpoint(run, *inputs, use_reentrant=False, **_selective(policy))
     if transforms.transforming() or any(map(transforms.is_dual, inputs)):
-        return _tree.by_leaves(_in_transform, run, inputs)
+        return _tree.call_flat(_in_transform, run, inputs)
     if policy == policies.NOTHING:
         preserved = _private.has_accelerator() or not all(x.is_cpu for x in inputs)  # also other devices' generators
         return torch_checkpoint(watched(run), *inputs, use_reentrant=False, preserve_rng_state=preserved)

@@ -349,7 +349,7 @@ def value_and_grad(run, leaves: list) -> tuple:
         y, gradients, nested = _derive(y, inputs, lambda: _tensor(run(*inputs), leaves[0]), outer, recording)
         for x in inputs:
             x.gradops_done = True  # a constant for enclosing derivatives
-    return (y if nested else y.detach()), _of_their_own(gradients, inputs)
+    return (y if nested else y.detach()), _unshared(gradients, inputs)
 
 
 @_outside_inference_mode
@@ -425,8 +425,8 @@ def _moved(outputs: list, inputs: list, weights: list, nested: bool) -> list:
         with others if recording else contextlib.nullcontext():
             found = torch.autograd.grad(ys, inputs, ws, **how)
         if not (recording and others.found):
-            return _of_their_own(found, [*inputs, *ws])[: len(inputs)]
-    return _of_their_own(torch.autograd.grad(ys, inputs, ws, create_graph=True, **how), inputs)
+            return _unshared(found, [*inputs, *ws])[: len(inputs)]
+    return _unshared(torch.autograd.grad(ys, inputs, ws, create_graph=True, **how), inputs)
 
 
 def _value_and_grad_in_transform(run, leaves: list) -> tuple:
@@ -500,7 +500,7 @@ def _reduce(x, protocol: int) -> tuple:
     return x.detach().requires_grad_(x.requires_grad).__reduce_ex__(protocol)
 
 
-def _of_their_own(gradients, inputs: list) -> list:
+def _unshared(gradients, inputs: list) -> list:
     """Gradients that can be written to: PyTorch expands a number with strides of 0, and shares one sum among inputs."""
     if torch.compiler.is_compiling():
         return list(gradients)
@@ -674,7 +674,7 @@ def _functional(name: str, f, at, vectors: tuple, create_graph: bool, strict: bo
         for leaf in (x, *_leaves_of(x)):
             leaf.gradops_done = True  # a constant for enclosing derivatives
     parts, form = _tree.flatten(_in_tuples(result, create_graph or found))
-    return _tree.unflatten(form, _of_their_own(parts, given))
+    return _tree.unflatten(form, _unshared(parts, given))
 
 
 def _in_tuples(result, recorded: bool):

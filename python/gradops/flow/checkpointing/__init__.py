@@ -239,7 +239,7 @@ def _named(x, name: str):
 @tracing.read_as(lambda run: run)
 def _drawing_again(run: Callable) -> Callable:
     """``run``, whose second call draws the same random numbers, and counts as part of the scopes of its first call."""
-    drawn, within = Drawn(generators), tape.in_progress() is not None
+    drawn, within = Drawn(generators), tape.open_plan() is not None
     called = drew = False
 
     def repeated(*xs):

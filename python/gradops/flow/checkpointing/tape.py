@@ -148,7 +148,7 @@ def _packed(value):
 
 def named(x, name: str):
     """Return a variable ``x``, saved or not as the open scope's policy says for its name."""
-    plan, found = in_progress(), _find(x.data)
+    plan, found = open_plan(), _find(x.data)
     if plan is None or name not in plan.policy.names or found is None or found[0].step.plan is not plan:
         return x
     result, array = found[0], found[1]()
@@ -164,7 +164,7 @@ def named(x, name: str):
 
 
 @tracing.left_out
-def in_progress() -> TapePlan | None:
+def open_plan() -> TapePlan | None:
     """The plan of the open scope."""
     return current.get()
 
@@ -177,7 +177,7 @@ def observe(op, kernel, owner):
     product = bool(op.facts.multilinear) and not op.facts.elementwise
 
     def noted(*arguments):
-        plan = in_progress()
+        plan = open_plan()
         return kernel(*arguments) if plan is None else plan.run(kernel, arguments, product)
 
     return noted

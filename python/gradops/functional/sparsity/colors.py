@@ -10,7 +10,7 @@ def positions(pattern) -> tuple[np.ndarray, np.ndarray]:
     return pattern.indices.astype(np.int64), np.repeat(np.arange(pattern.shape[1]), np.diff(pattern.indptr))
 
 
-def of_columns(pattern) -> np.ndarray:
+def column_colors(pattern) -> np.ndarray:
     """A colour for each column of a SciPy CSC matrix, assigned greedily; columns of one colour share no row."""
     rows, columns = pattern.shape
     if np.bincount(pattern.indices, minlength=rows).max(initial=0) == columns:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ... import _scipy
 from ...jit import sparsity
-from .colors import of_columns, positions, star
+from .colors import column_colors, positions, star
 
 
 class Plan:
@@ -51,14 +51,14 @@ class Found:
     def by_columns(self) -> Plan:
         """The plan by columns: columns of one colour have no nonzero in the same row."""
         rows, columns = positions(self.pattern)
-        colors = of_columns(self.pattern)
+        colors = column_colors(self.pattern)
         return Plan(self.pattern, colors, (rows, colors[columns]))
 
     @functools.cached_property
     def by_rows(self) -> Plan:
         """The plan by rows, from products with the transpose: rows of one colour have no nonzero in the same column."""
         rows, columns = positions(self.pattern)
-        colors = of_columns(self.pattern.T.tocsc())
+        colors = column_colors(self.pattern.T.tocsc())
         return Plan(self.pattern, colors, (columns, colors[rows]))
 
     @functools.cached_property

@@ -19,7 +19,7 @@ from ...autodiff.graph import AccumulateGrad, GradientEdge, Node, key, nodes_of
 from ...autodiff.variable import Variable, attach, data_of, wrap
 from .. import forward
 from . import patterns, traces
-from .colors import of_columns, positions
+from .colors import column_colors, positions
 
 LARGEST = 64
 """The largest number of intermediate results ("ends") at which an affine map may end; each is recorded separately."""
@@ -97,7 +97,7 @@ class AffineParts:
                     continue
                 moving.add(node.seq)  # before its tangent is computed, which may use its result
                 if given.keys() <= self._tangents.keys() and not node.rule.partial:  # one operation, not several
-                    tangent = forward.through(node, self._tangents, True)
+                    tangent = forward.result_tangent(node, self._tangents, True)
                     if tangent is None:
                         moving.remove(node.seq)
                         continue
@@ -140,7 +140,7 @@ class AffineParts:
         def moved(seed):
             tangents: dict[int, Any] = {key(self._x): seed}
             for node in self._affine:
-                tangents[node.seq] = forward.through(node, tangents, True)
+                tangents[node.seq] = forward.result_tangent(node, tangents, True)
             return self._flat([tangents.get(key(edge)) for edge in self.ends])
 
         return traces.together(moved, patterns.seeds(colors, [self._x.shape]))
@@ -191,7 +191,7 @@ class SeparableHessian:
         maps = _without_others(maps, row)
         once = row >= column
         row, column = row[once], column[once]
-        colors = of_columns(maps)
+        colors = column_colors(maps)
         maps = maps.tocsr()
         starts, lengths = maps.indptr, np.diff(maps.indptr)
         pairs = lengths[row] * lengths[column]  # the number of terms for each element of G

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from ... import dtypes, ops
 from ...errors import GradopsError, ShapeError
-from ...ops._compose import NUMBERS, beside, counted, promoted
+from ...ops._compose import NUMBERS, constant_like, counted, promoted
 from ...ops._compose import floats as as_double
 from .calls import find
 from .errors import Failure
@@ -128,7 +128,7 @@ def beside_each_other(*xs) -> list:
     if like is None:
         return promoted(*map(ops.convert_to_tensor, xs), floating=True)
     kind = ops.dtype(promoted(like, *xs, floating=True)[0])
-    return [beside(x, like, kind) for x in xs]
+    return [constant_like(x, like, kind) for x in xs]
 
 
 def running(x, op: str):

@@ -19,7 +19,7 @@ import gradops
 
 from ... import _functions, _tree, autodiff, backends, config, ops
 from ...annotations import kind_of
-from ...autodiff.variable import as_array, as_words
+from ...autodiff.variable import as_array, text_data
 from ...backends.policy import NeedsPolicy
 from ...ops._dispatch import registry
 from . import code_comparisons, host, indexing, threads, values
@@ -329,7 +329,7 @@ def function(forward: Callable, backward: Callable, evaluator: bool = False) -> 
 
 def variable(data, requires_grad: bool, role: str | None, parameter: bool = False):
     """Return a new variable for R: a leaf tensor on PyTorch, else a ``Variable`` or ``Parameter`` on a copy of data."""
-    if as_words(data) is None:
+    if text_data(data) is None:
         if backends.backend_of(data) is None and not isinstance(data, autodiff.Variable):
             data = as_array(data, config.default_backend())
         owner = backends.backend_of(data)

@@ -17,7 +17,7 @@ from ...backends._shared import NOT_POSITIVE_DEFINITE
 from ...inference import transforms
 from ...inference.fits import Fit, finished
 from ...inference.likelihood import Likelihood
-from ...inference.parameters import Layout, free_numbers, in_double
+from ...inference.parameters import Layout, double_tensor, free_numbers
 from ...inference.quadrature import domain
 from ...inference.samples import Posterior
 from ...inference.transforms import Transform
@@ -63,7 +63,7 @@ def likelihood(f: Callable, values, names: str, random, labels, parts=None, inte
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             if not made:  # at the first evaluation: R watches what `f` reads while it is traced
-                tensor = functools.partial(in_double, config.default_backend())
+                tensor = functools.partial(double_tensor, config.default_backend())
                 made.append(Likelihood.of(joint, layout, tensor, lambda vector: constrained(vector, pieces), within))
                 made[0].log_jacobian = lambda vector: log_jacobian(vector, pieces)
             theta, more = np.array(theta, float).reshape(-1), np.array(more, float).reshape(-1)

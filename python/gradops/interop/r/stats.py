@@ -12,7 +12,7 @@ import numpy as np
 
 from ... import ops
 from ...errors import ArgumentError, ShapeError
-from ...ops._compose import beside
+from ...ops._compose import constant_like
 from ...scipy import _compiled, fft, signal
 from ...scipy._solving import Problem
 from ...scipy._tensors import floating, is_complex
@@ -42,7 +42,7 @@ def lines(x, y, v, steps: bool, f, left, right):
         inside = ops.where(v == x[last], y[last], ops.where(v == start, low, inside))
     else:
         inside = low + (high - low) * ((v - start) / (ops.take(x, behind, 0) - start))
-    inside = ops.where(v < x[0], beside(left, y), ops.where(v > x[last], beside(right, y), inside))
+    inside = ops.where(v < x[0], constant_like(left, y), ops.where(v > x[last], constant_like(right, y), inside))
     return ops.where(ops.isnan(v), math.nan, inside)
 
 
@@ -162,7 +162,7 @@ def quantile(x, probs, kind: float, na_rm: bool):
     def at(place):
         return ops.take(x, ops.cast(ops.clip(place, 1, n) - 1, "int64"), 0)
 
-    weight, first = beside(weight, x), at(low)
+    weight, first = constant_like(weight, x), at(low)
     between = ops.where(weight == 0, first, first + weight * (at(low + 1) - first))  # avoids 0 * Inf
     return between if na_rm else ops.where(ops.any(missing), math.nan, between)
 
@@ -212,9 +212,9 @@ def covariance(x, y=None, unit: bool = False):
         raise ShapeError(f"`x` and `y` must have equally many rows; got {n} and {last.shape[0]}.", argument="y")
     value = ops.matmul(ops.transpose(first), last)
     if not unit:
-        value = value / beside(max(n - 1, 0), value)
+        value = value / constant_like(max(n - 1, 0), value)
     elif n == 0:
-        value = value / beside(0.0, value)  # NaN, for R's NA
+        value = value / constant_like(0.0, value)  # NaN, for R's NA
     return ops.reshape(value, ()) if vectors else value
 
 
@@ -288,7 +288,7 @@ def _for_columns(value, x):
     value = flat(floating(value)[0])
     if value.shape[0] != x.shape[1]:
         raise ArgumentError("`center` and `scale` must have one number for each column.", argument="center")
-    return beside(value, x)
+    return constant_like(value, x)
 
 
 # Distances and sparse matrices ----------------------------------------------------------------------------------------
@@ -390,7 +390,7 @@ def moving(x, weights, centred: bool, circular: bool):
         k = p // 2 if centred else 0
         if circular:
             return ops.roll(signal.convolve(ops.concatenate([x[n - p + 1 :], x], 0), w, "valid", "direct"), -k)
-        gaps = [beside(np.full(count, math.nan), x) for count in (p - 1 - k, k)]
+        gaps = [constant_like(np.full(count, math.nan), x) for count in (p - 1 - k, k)]
         return ops.concatenate([gaps[0], signal.convolve(x, w, "valid", "direct"), gaps[1]], 0)
 
     x, w = beside_each_other(x, weights)
@@ -402,7 +402,7 @@ def recursive(x, weights, init=None):
     """Return ``y[i] = x[i] + weights[1] y[i - 1] + ...``; ``init`` holds the values before the first, latest first."""
     x, w = beside_each_other(x, weights)
     w = flat(w)
-    one = beside(np.ones(1), w)
+    one = constant_like(np.ones(1), w)
     a = ops.concatenate([one, -w], 0)
     state = None
     if init is not None:

@@ -131,7 +131,7 @@ def part(x, axis: int, start: int, stop: int):
     return get_item(x, (slice(None),) * axis + (slice(start, stop),))
 
 
-def along(x, matrix, axis: int):
+def multiply_along(x, matrix, axis: int):
     """Return ``x`` multiplied by a matrix ``(in, out)`` along an axis."""
     rank = len(x.shape)
     product = tensordot(x, matrix, ([axis], [0]))
@@ -142,7 +142,7 @@ def along(x, matrix, axis: int):
     return transpose(product, order)
 
 
-def within(index, size: int, mode: str):
+def map_inside(index, size: int, mode: str):
     """Return positions with those outside ``[0, size)`` replaced as the fill mode says."""
     if mode == "wrap":
         return mod(index, size)
@@ -158,7 +158,7 @@ def within(index, size: int, mode: str):
 @tracing.constant
 def _continued(before: int, after: int, size: int, mode: str):
     """Return the positions of an axis extended at both ends, as the fill mode says."""
-    return within(np.arange(-before, size + after), size, mode)
+    return map_inside(np.arange(-before, size + after), size, mode)
 
 
 def padded(x, axis: int, before: int, after: int, mode: str = "constant", value: float = 0):

@@ -19,12 +19,12 @@ from ..properties import fits
 from ..reductions import max, mean, min, sum
 from ..shaping import broadcast_to
 from ._layout import (
-    along,
     axes_of,
     check_channels,
     check_floating,
     check_pixels,
     constant,
+    multiply_along,
     padded,
     part,
     restored,
@@ -284,7 +284,7 @@ def rgb_to_grayscale(images: Tensor, data_format: str | None = None) -> Tensor:
     if check_channels("image.rgb_to_grayscale", images, channels, (1, 3)) == 1:
         return images
     x = working(images)
-    return restored(along(x, constant(_LUMA, x, dtype(x)), channels), dtype(images))
+    return restored(multiply_along(x, constant(_LUMA, x, dtype(x)), channels), dtype(images))
 
 
 @op(name="image.rgb_to_hsv")

@@ -40,10 +40,10 @@ from ..reductions import sum
 from ..shaping import broadcast_to, expand_dims
 from ._layout import (
     FILL_MODES,
-    along,
     axes_of,
     check_pixels,
     constant,
+    multiply_along,
     padded,
     part,
     restored,
@@ -202,7 +202,7 @@ def resize(
         matrix, used = _matrix(shape(x)[axis], count, interpolation, antialias)
         if len(used) < shape(x)[axis]:
             x = take(x, used, axis)
-        x = along(x, constant(matrix, x, dtype(x)), axis)
+        x = multiply_along(x, constant(matrix, x, dtype(x)), axis)
     return restored(x, dtype(images))
 
 
@@ -294,5 +294,5 @@ def scale_and_translate(
         inverse = divide(1.0, get_item(scale, i))
         shift = multiply(get_item(translation, i), inverse)
         matrix = _weights(shape(x)[axis], sizes[axis], inverse, shift, method, antialias)
-        x = along(x, cast(matrix, dtype(x)), axis)
+        x = multiply_along(x, cast(matrix, dtype(x)), axis)
     return restored(x, dtype(images))

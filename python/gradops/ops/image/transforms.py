@@ -41,7 +41,7 @@ from ..joining import concatenate
 from ..products import einsum, matmul
 from ..properties import fits
 from ..shaping import expand_dims, reshape, swapaxes, transpose
-from ._layout import FILL_MODES, axes_of, check_pixels, constant, restored, within, working, working_dtype
+from ._layout import FILL_MODES, axes_of, check_pixels, constant, map_inside, restored, working, working_dtype
 
 __all__ = ["affine_transform", "elastic_transform", "map_coordinates", "perspective_transform"]
 
@@ -59,7 +59,7 @@ def _pixels(place, size: int, order: int, mode: str):
     for step, weight in ((0, None),) if not order else ((0, subtract(1.0, upper_weight)), (1, upper_weight)):
         at = add(index, step)
         exists = logical_and(greater_equal(at, 0), less(at, size)) if mode == "constant" else None
-        found.append((within(at, size, mode), exists, weight))
+        found.append((map_inside(at, size, mode), exists, weight))
     return found
 
 

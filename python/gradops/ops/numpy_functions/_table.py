@@ -108,7 +108,7 @@ class Row:
             elif not _same(value, self.defaults[name]):
                 raise unsupported(ours, f"numpy.{self.path}", [name])
         result = self.call(*arguments, **found) if self.takes_any[0] else self.call(**found)
-        return result if out is None else into(out, result)
+        return result if out is None else write_out(out, result)
 
     def method(self) -> Callable:
         """Return the function as a method, like that of NumPy's arrays."""
@@ -173,10 +173,10 @@ def shape_of(value) -> tuple:
     return np.shape(described(value))
 
 
-def into(targets, result) -> Any:
+def write_out(targets, result) -> Any:
     """Write a result to the array ``out``, recorded; raise if that would lose a gradient."""
     if isinstance(targets, tuple) and isinstance(result, tuple):
-        return tuple(result_i if t is None else into(t, result_i) for t, result_i in zip(targets, result))
+        return tuple(result_i if t is None else write_out(t, result_i) for t, result_i in zip(targets, result))
     target = targets[0] if isinstance(targets, tuple) else targets
     if not np.can_cast(np.dtype(ops.dtype(result)), np.dtype(ops.dtype(target)), "same_kind"):
         raise ArgumentTypeError(

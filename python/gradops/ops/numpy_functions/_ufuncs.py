@@ -10,7 +10,7 @@ import numpy as np
 from ... import ops
 from .. import scipy_functions
 from ._products import vecdot
-from ._table import ROWS, constant, into, is_ours, shape_of, unsupported, write
+from ._table import ROWS, constant, is_ours, shape_of, unsupported, write, write_out
 
 CALLS: dict[np.ufunc, Callable] = {
     getattr(np, name): getattr(ops, op or name)
@@ -106,7 +106,7 @@ def call_of(ufunc: np.ufunc) -> Callable | None:
     """Return the op for a ufunc of NumPy or SciPy; None without one."""
     call = CALLS.get(ufunc)
     if call is None:
-        call = scipy_functions.of_ufunc(ufunc)
+        call = scipy_functions.special_function(ufunc)
         if call is not None:
             CALLS[ufunc] = call
     return call
@@ -137,7 +137,7 @@ def _plainly(ours, ufunc, inputs, out=None, where=True, dtype=None, casting="sam
             )
         target = out[0] if isinstance(out, tuple) else out
         result = ops.where(where, result, target)
-    return result if out is None else into(out, result)
+    return result if out is None else write_out(out, result)
 
 
 def _reduce(ours, ufunc, inputs, axis=0, dtype=None, out=None, keepdims=False, initial=np._NoValue, where=True):
@@ -158,7 +158,7 @@ def _reduce(ours, ufunc, inputs, axis=0, dtype=None, out=None, keepdims=False, i
     else:
         steps = _steps(ours, ufunc, x, axes[0], initial)
         y = ops.expand_dims(steps[-1], axes[0]) if keepdims else steps[-1]
-    return y if out is None else into(out, y)
+    return y if out is None else write_out(out, y)
 
 
 def _steps(ours, ufunc, x, axis: int, initial=np._NoValue) -> list:
@@ -181,7 +181,7 @@ def _accumulate(ours, ufunc, inputs, axis=0, dtype=None, out=None):
         raise unsupported(ours, f"numpy.{ufunc.__name__}.accumulate")
     (x,) = _typed(ours, ufunc, inputs, dtype, "same_kind")
     y = ops.stack(_steps(ours, ufunc, x, axis), axis)
-    return y if out is None else into(out, y)
+    return y if out is None else write_out(out, y)
 
 
 def _outer(ours, ufunc, inputs, **keywords):
@@ -202,7 +202,7 @@ def _reduceat(ours, ufunc, inputs, axis=0, dtype=None, out=None):
         for i, j in zip(starts, ends)
     ]
     y = ops.moveaxis(ops.stack(parts), 0, axis)
-    return y if out is None else into(out, y)
+    return y if out is None else write_out(out, y)
 
 
 def _at(ours, ufunc, inputs):

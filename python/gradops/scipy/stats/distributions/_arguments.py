@@ -14,7 +14,7 @@ from ....annotations import Operand, Tensor
 from ....errors import ArgumentTypeError
 from ....ops import _checks
 from ....ops._compose import NUMBERS
-from ....ops._compose import beside as number_beside
+from ....ops._compose import constant_like as number_beside
 from ..._define import _reason, with_numbers
 from ..._formulas import all_so, held
 from ..._neighbours import alike as of_one_library
