@@ -17,7 +17,7 @@ from ..functional import SparseHessian
 from ..functional.implicit import connected, held, loop, minimum
 from ..functional.reverse import grad
 from ..functional.transformations import linearize
-from ..scipy._tensors import beside
+from ..scipy._tensors import constant_like
 from ..scipy.sparse import _ops as sparse_ops
 from ..scipy.sparse import _pattern
 
@@ -40,7 +40,7 @@ class Inner:
         except JitError:  # the function branches on values
             self._hessian = SparseHessian(f, (others, u), 1, np.ones((ops.size(u),) * 2, bool))
         places = self._hessian.pattern.tocoo()
-        self._pattern, _ = _pattern.at(places.shape, places.row, places.col)
+        self._pattern, _ = _pattern.coordinate_pattern(places.shape, places.row, places.col)
         self._diagonal = (self._pattern.diagonal[:, None] == np.arange(self._pattern.count)).any(0)[:, None] * 1.0
 
     def mode(self, others):
@@ -73,7 +73,7 @@ class Inner:
         values = held(lambda u: self._elements(slope, u))(u)
         scale = 1e-4 * ops.mean(ops.abs(values))
 
-        diagonal = beside(self._diagonal, values)
+        diagonal = constant_like(self._diagonal, values)
 
         def raised(ridge):
             return values + ridge * diagonal

@@ -13,7 +13,7 @@ from .. import _names, _tree, backends, config, ops
 from ..autodiff.variable import data_of
 from ..errors import ArgumentError, ArgumentTypeError, TypeOf
 from ..ops._structures import check_functions
-from ..scipy._tensors import beside
+from ..scipy._tensors import constant_like
 from .marks import scope
 from .transforms import Transform
 
@@ -102,14 +102,14 @@ class Layout:
     def vector(self, theta, u):
         """Return the vector of all parameters from tensors of the estimated parameters and the random effects."""
         sizes = self.theta.size, self.u.size, self._fixed.size
-        return _taken([theta, u, beside(self._fixed, theta)], sizes, self._place)
+        return _taken([theta, u, constant_like(self._fixed, theta)], sizes, self._place)
 
     def halves(self, theta, u) -> tuple:
         """Return :meth:`vector` in two parts: parameters that are not random, and random effects if there are any.
 
         In one vector every element would seem to depend on the random effects.
         """
-        fixed, count = beside(self._fixed, theta), self.theta.size
+        fixed, count = constant_like(self._fixed, theta), self.theta.size
         place = self._place[~self._among]
         place = np.where(place < count, place, place - self.u.size)
         first = _taken([theta, fixed], (count, self._fixed.size), place)

@@ -26,7 +26,7 @@ from ..errors import ArgumentError, InferenceError, JitError
 from ..functional import SparseHessian
 from ..functional.sparsity.laplace import Programs, Shared
 from ..functional.transformations import vmap
-from ..scipy._tensors import beside
+from ..scipy._tensors import constant_like
 from ..scipy.sparse import _ops as sparse_ops
 from ..scipy.sparse import _pattern
 from ..scipy.sparse._factor import Factor
@@ -142,13 +142,15 @@ class Laplace(Likelihood):
             raise
         shape = self._programs.hessian.pattern.shape
         indices = self._programs.hessian.pattern.tocoo()
-        self._pattern, _ = _pattern.at(shape, indices.row, indices.col)
+        self._pattern, _ = _pattern.coordinate_pattern(shape, indices.row, indices.col)
         self._diagonal = self._pattern.diagonal
         kept = layout.integrated[indices.row] & layout.integrated[indices.col]
         self._integrated = np.flatnonzero(kept)
         number = np.cumsum(layout.integrated) - 1
         self._count = int(layout.integrated.sum())
-        self._inner, _ = _pattern.at(2 * (self._count,), number[indices.row[kept]], number[indices.col[kept]])
+        self._inner, _ = _pattern.coordinate_pattern(
+            2 * (self._count,), number[indices.row[kept]], number[indices.col[kept]]
+        )
         flat = [name for name, place in zip(self.random_names, self._diagonal) if place == self._pattern.count]
         if flat:
             raise InferenceError(
@@ -183,7 +185,7 @@ class Laplace(Likelihood):
 
     def _integrated_out(self, domain: Domain, theta, places, scales):
         """Return minus the log of the integrals over the random effects; ``places`` and ``scales`` set their nodes."""
-        z, log_weights, before, within = (beside(x, theta) for x in domain.rule)
+        z, log_weights, before, within = (constant_like(x, theta) for x in domain.rule)
         by_u = vmap(functional.grad(lambda u: self.f(theta, u)))
         slopes = by_u(places + ops.expand_dims(z, 1) * scales) * scales
         start = before @ slopes

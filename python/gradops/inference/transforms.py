@@ -31,7 +31,7 @@ from .. import config, ops
 from .._names import namespace
 from ..errors import ArgumentError, ArgumentTypeError, ShapeError
 from ..ops import _checks
-from ..scipy._tensors import beside
+from ..scipy._tensors import constant_like
 
 __all__ = ["Transform", "correlation_cholesky", "covariance_cholesky", "interval", "ordered", "positive", "simplex"]
 
@@ -125,12 +125,12 @@ def interval(lower, upper) -> Transform:
     low, high, width = (np.asarray(end, float) for end in (lower, upper, np.subtract(upper, lower)))
 
     def log_jacobian(x):
-        return ops.sum(beside(np.log(width), x) - ops.softplus(x) - ops.softplus(-x))
+        return ops.sum(constant_like(np.log(width), x) - ops.softplus(x) - ops.softplus(-x))
 
     return Transform(
         f"interval({lower}, {upper})",
-        lambda x: beside(low, x) + beside(width, x) * ops.sigmoid(x),
-        lambda y: ops.log(y - beside(low, y)) - ops.log(beside(high, y) - y),
+        lambda x: constant_like(low, x) + constant_like(width, x) * ops.sigmoid(x),
+        lambda y: ops.log(y - constant_like(low, y)) - ops.log(constant_like(high, y) - y),
         log_jacobian,
     )
 
@@ -146,7 +146,7 @@ def _offsets(count: int) -> np.ndarray:
 
 def _sticks(x):
     """Return the logs of the stick-breaking fractions, of what they leave, and of the stick before each break."""
-    free = x - beside(_offsets(x.shape[-1]), x)
+    free = x - constant_like(_offsets(x.shape[-1]), x)
     left = -ops.softplus(free)
     return -ops.softplus(-free), left, _before(left)
 
@@ -158,7 +158,7 @@ def _simplex(x):
 
 def _simplex_inverse(y):
     rest = ops.flip(ops.cumsum(ops.flip(y, -1), -1), -1)
-    return ops.log(y[..., :-1]) - ops.log(rest[..., 1:]) + beside(_offsets(y.shape[-1] - 1), y)
+    return ops.log(y[..., :-1]) - ops.log(rest[..., 1:]) + constant_like(_offsets(y.shape[-1] - 1), y)
 
 
 @functools.cache
@@ -195,7 +195,7 @@ def _log_sech(x):
 
 def _correlation_cholesky(x):
     z, left = _partial(x)
-    return (z + beside(np.eye(z.shape[-1]), z)) * ops.exp(left)
+    return (z + constant_like(np.eye(z.shape[-1]), z)) * ops.exp(left)
 
 
 def _correlation_inverse(y):
@@ -210,12 +210,12 @@ def _correlation_log_jacobian(x):
 
 def _covariance_cholesky(x):
     rows = _rows(x, True)
-    return ops.tril(rows, -1) + ops.exp(rows) * beside(np.eye(rows.shape[-1]), rows)
+    return ops.tril(rows, -1) + ops.exp(rows) * constant_like(np.eye(rows.shape[-1]), rows)
 
 
 def _covariance_inverse(y):
     size = y.shape[-1]
-    return _picked(ops.tril(y, -1) + ops.log(ops.where(beside(np.eye(size), y) == 1, y, 1.0)), True)
+    return _picked(ops.tril(y, -1) + ops.log(ops.where(constant_like(np.eye(size), y) == 1, y, 1.0)), True)
 
 
 positive = Transform("positive", ops.exp, ops.log, ops.sum)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _scipy, ops
-from ..scipy._tensors import beside
+from ..scipy._tensors import constant_like
 from .marks import Observed, Places, Replaced, check_marked, marked_by, refused
 from .parameters import Layout
 from .tails import log_sum, sums, tails
@@ -44,14 +44,16 @@ class _Drawing(Places):
     def value(self, x, name):
         if name not in self.drawn:
             self.drawn[name] = np.array(ops.convert_to_numpy(x), float)
-        return beside(self.drawn[name], x)
+        return constant_like(self.drawn[name], x)
 
     def part(self, value, places, at):
         # The current draws: a loop over time then draws each number given the one before in a single run.
         if not places.size:
             return super().part(value, places, at)
         name = self.names[places.flat[0]]
-        return Observed(beside(self.drawn[name].reshape(-1)[places - self.names.index(name)], value), places, self)
+        return Observed(
+            constant_like(self.drawn[name].reshape(-1)[places - self.names.index(name)], value), places, self
+        )
 
     def density(self, family, x: Observed, args):
         places = x.places.reshape(-1)
@@ -69,7 +71,7 @@ class _Drawing(Places):
         first = self.names.index(name)
         self.drawn[name].reshape(-1)[places - first] = numbers
         method = getattr(family, "logpdf", None) or family.logpmf
-        return method(beside(numbers.reshape(shape), x.value), *args)
+        return method(constant_like(numbers.reshape(shape), x.value), *args)
 
 
 def simulated(model: Any, theta, u, seed: int | None, effects: bool) -> dict[str, np.ndarray]:

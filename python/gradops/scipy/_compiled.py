@@ -16,8 +16,8 @@ import numpy as np
 from .. import functional, ops
 from ..autodiff.variable import Variable
 from ..flow import stop_gradient_scope
-from ._solving import of_steps
-from ._tensors import beside
+from ._solving import implicit_solution
+from ._tensors import constant_like
 
 HALVES, DOWN = 60, 25
 
@@ -26,7 +26,7 @@ def _held(x, like):
     """Return a tensor, or numbers, as a tensor of ``like``'s library and dtype without a gradient."""
     if isinstance(x, Variable) or (ops.is_tensor(x) and not isinstance(x, np.ndarray)):
         return ops.stop_gradient(ops.cast(x, ops.dtype(like)))
-    return beside(x, like)
+    return constant_like(x, like)
 
 
 def _between(low, high, like, narrower: Callable):
@@ -47,7 +47,7 @@ def root_between(f: Callable, low, high, like):
         same = ops.equal(ops.sign(f(middle)), side)
         return ops.where(same, middle, low), ops.where(same, high, middle)
 
-    return of_steps(f, _between(low, high, like, half))
+    return implicit_solution(f, _between(low, high, like, half))
 
 
 def least_between(f: Callable, low, high, like):
@@ -59,13 +59,13 @@ def least_between(f: Callable, low, high, like):
         first = ops.less(f(left), f(right))
         return ops.where(first, low, left), ops.where(first, right, high)
 
-    return of_steps(functional.grad(f), _between(low, high, like, part))
+    return implicit_solution(functional.grad(f), _between(low, high, like, part))
 
 
 def least(f: Callable, start, like):
     """Return a minimum near a vector."""
     slope = functional.grad(f)
-    return of_steps(slope, _down(f, lambda x: (functional.hessian(f, x), slope(x)), start, like))
+    return implicit_solution(slope, _down(f, lambda x: (functional.hessian(f, x), slope(x)), start, like))
 
 
 def root_near(f: Callable, start, like):
@@ -76,14 +76,14 @@ def root_near(f: Callable, start, like):
         turned = ops.transpose(slopes)
         return ops.matmul(turned, slopes), ops.tensordot(turned, rest, 1)
 
-    return of_steps(f, _down(lambda x: ops.sum(ops.square(f(x))), system, start, like))
+    return implicit_solution(f, _down(lambda x: ops.sum(ops.square(f(x))), system, start, like))
 
 
 def _down(f: Callable, system: Callable, start, like):
     """Return the result of ``DOWN`` damped Newton steps from a vector; ``system`` gives the equations of a step."""
     with stop_gradient_scope():
         start = _held(start, like)
-        unit = beside(np.eye(start.shape[0]), start)
+        unit = constant_like(np.eye(start.shape[0]), start)
 
         def step(_, state):
             here, damping = state
@@ -93,7 +93,7 @@ def _down(f: Callable, system: Callable, start, like):
             less = ops.where(damping < 1e-6, 0.0, damping / 10)
             return [ops.where(better, there, here), ops.where(better, less, ops.maximum(10 * damping, 1e-3))]
 
-        found, _ = ops.fori_loop(0, DOWN, step, [start, beside(0.0, start)])
+        found, _ = ops.fori_loop(0, DOWN, step, [start, constant_like(0.0, start)])
     return ops.stop_gradient(found)
 
 
@@ -109,7 +109,7 @@ def integral(values: Callable, low, high, like):
     weights = (t[1] - t[0]) * math.pi * np.cosh(t) * u * (1 - u)
     inside = (u > 1e-14) & (u < 1 - 1e-14)
     u, weights = u[inside], weights[inside]
-    far, slope = beside((1 - u) / u, like), weights / u**2
+    far, slope = constant_like((1 - u) / u, like), weights / u**2
     if low_end and high_end:
         y, weights = values(far) + values(-far), slope
     elif high_end:
@@ -117,5 +117,5 @@ def integral(values: Callable, low, high, like):
     elif low_end:
         y, weights = values(high - far), slope
     else:
-        y = (high - low) * values(low + (high - low) * beside(u, like))
-    return ops.tensordot(beside(weights, y), y, 1)
+        y = (high - low) * values(low + (high - low) * constant_like(u, like))
+    return ops.tensordot(constant_like(weights, y), y, 1)

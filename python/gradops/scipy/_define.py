@@ -111,7 +111,7 @@ def composed(function: F) -> F:
     @functools.wraps(function)
     def public(*args, **kwargs):
         try:
-            return with_numbers(function(*args, **kwargs))
+            return unwrap_scalars(function(*args, **kwargs))
         except Exception as error:
             failure = _reason(function, error, args, kwargs)
         raise failure
@@ -120,15 +120,15 @@ def composed(function: F) -> F:
     return public  # type: ignore[return-value]
 
 
-def with_numbers(result):
+def unwrap_scalars(result):
     """Return a result with 0-dimensional NumPy arrays as numbers, as SciPy's functions return them."""
     if isinstance(result, tuple):
-        parts = map(with_numbers, result)
+        parts = map(unwrap_scalars, result)
         if not hasattr(result, "_fields"):
             return tuple(parts)
         made = type(result)(*parts)
         for name, value in getattr(result, "__dict__", {}).items():  # SciPy's results have attributes besides fields
-            setattr(made, name, with_numbers(value))
+            setattr(made, name, unwrap_scalars(value))
         return made
     return number(result)
 

@@ -20,7 +20,7 @@ from ..errors import JitError
 from ..jit.array import Traced
 
 
-def _of_numbers(op: Callable, function: Callable, at_error: float = math.nan) -> Callable:
+def _extend_to_numbers(op: Callable, function: Callable, at_error: float = math.nan) -> Callable:
     """Return ``op`` extended to Python numbers by ``function``, whose errors give ``at_error``."""
 
     def of(x):
@@ -34,14 +34,14 @@ def _of_numbers(op: Callable, function: Callable, at_error: float = math.nan) ->
     return of
 
 
-log = _of_numbers(ops.log, lambda x: math.log(x) if x else -math.inf)
-log1p = _of_numbers(ops.log1p, lambda x: math.log1p(x) if x != -1 else -math.inf)
-exp = _of_numbers(ops.exp, math.exp, math.inf)
-expm1 = _of_numbers(ops.expm1, math.expm1, math.inf)
-sqrt = _of_numbers(ops.sqrt, math.sqrt)
-lgamma = _of_numbers(ops.special.lgamma, math.lgamma, math.inf)
-digamma = _of_numbers(lambda x: ops.special.polygamma(x, 0), lambda x: float(ops.special.polygamma(x, 0)))
-absolute = _of_numbers(ops.abs, abs)
+log = _extend_to_numbers(ops.log, lambda x: math.log(x) if x else -math.inf)
+log1p = _extend_to_numbers(ops.log1p, lambda x: math.log1p(x) if x != -1 else -math.inf)
+exp = _extend_to_numbers(ops.exp, math.exp, math.inf)
+expm1 = _extend_to_numbers(ops.expm1, math.expm1, math.inf)
+sqrt = _extend_to_numbers(ops.sqrt, math.sqrt)
+lgamma = _extend_to_numbers(ops.special.lgamma, math.lgamma, math.inf)
+digamma = _extend_to_numbers(lambda x: ops.special.polygamma(x, 0), lambda x: float(ops.special.polygamma(x, 0)))
+absolute = _extend_to_numbers(ops.abs, abs)
 
 
 def where(test, first, second):
@@ -181,7 +181,7 @@ def log_complement(x):
     return choose(x < -math.log(2), lambda of: log1p(-exp(of(x, -1.0))), lambda of: log(-expm1(of(x, -0.5))))
 
 
-def by_smaller(low, smaller_of: Callable, lower: bool, as_log: bool):
+def tail_from_smaller(low, smaller_of: Callable, lower: bool, as_log: bool):
     """Return a tail probability, or its logarithm, computed from the smaller tail.
 
     Args:
@@ -193,10 +193,10 @@ def by_smaller(low, smaller_of: Callable, lower: bool, as_log: bool):
     if all_so(large) is not False:
         low = low ^ large
         smaller = smaller_of(low)
-    return by_tails(low, smaller, lower, as_log)
+    return tail_probability(low, smaller, lower, as_log)
 
 
-def by_tails(low, smaller, lower: bool, as_log: bool):
+def tail_probability(low, smaller, lower: bool, as_log: bool):
     """Return a tail probability from ``smaller``, the logarithm of the lower tail where ``low``, else of the upper."""
     own = low if lower else negated(low)
     if as_log:

@@ -63,7 +63,7 @@ def _none(g):
     return ops.zeros_like(g)
 
 
-def with_derivatives(
+def hosted_op(
     name: str, parameters: Sequence[str], by: Sequence[str], function: Callable, text: str, most: int = 2
 ) -> Callable:
     """Return an op whose derivatives are computed on the host as well; arguments as for :func:`orders`."""
@@ -114,7 +114,7 @@ def _signature(parameters: Sequence[str]) -> inspect.Signature:
     return inspect.Signature(given, return_annotation=Tensor)
 
 
-def in_chunks(function: Callable, lengths: np.ndarray, *arrays: np.ndarray, terms: int = TERMS) -> np.ndarray:
+def apply_in_chunks(function: Callable, lengths: np.ndarray, *arrays: np.ndarray, terms: int = TERMS) -> np.ndarray:
     """Apply ``function`` to chunks of arrays whose sums have similar lengths.
 
     A chunk has at most ``terms`` terms in all, or a single element.
@@ -140,7 +140,7 @@ def in_chunks(function: Callable, lengths: np.ndarray, *arrays: np.ndarray, term
 # Ops on matrices ------------------------------------------------------------------------------------------------------
 
 
-def of_matrices(op: Any, function: Callable, like: int = 0) -> None:
+def register_matrix_kernel(op: Any, function: Callable, like: int = 0) -> None:
     """Make ``function``, of NumPy arrays, the kernel of an op on matrices on every library.
 
     The op's tensors come first among its parameters, with matrices in the last two dimensions; the others broadcast.

@@ -16,7 +16,7 @@ from ..errors import ArgumentTypeError, ShapeError
 from ..jit.array import Traced
 from ..ops._checks import check_axis
 from ..ops.convolution import conv_to_output
-from ._tensors import as_complex, beside, constant, floating, inexact, is_complex, numbers, wrong
+from ._tensors import as_complex, constant, constant_like, floating, inexact, is_complex, numbers, wrong
 
 __all__ = "alike back bilinear conj designed extended last line number patches real_like vector".split()
 
@@ -136,7 +136,7 @@ def extended(x, before: int, after: int, how: str, axis: int = -1, fill=0.0):
     y = ops.take(x, places, axis)
     if how != "odd":
         return y
-    kept = beside(inner, real_like(x))
+    kept = constant_like(inner, real_like(x))
     kept = ops.reshape(kept, [-1] + [1] * (len(x.shape) - 1 - axis))
     return ops.where(kept > 0, y, 2 * ops.take(x, edges, axis) - y)
 

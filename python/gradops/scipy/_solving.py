@@ -24,7 +24,7 @@ from ..ops import _checks
 from ..ops._compose import NUMBERS
 from . import _define
 from ._names import word_meant
-from ._tensors import beside, inexact, wrong
+from ._tensors import constant_like, inexact, wrong
 
 
 def solver(function: Callable) -> Callable:
@@ -71,7 +71,7 @@ def _failure(function: Callable, error: Exception, args: tuple, kwargs: dict) ->
     )
 
 
-def of_tensors(*given):
+def library_tensor(*given):
     """Return the tensor in the arguments that sets the library, floating ones first; None if all are NumPy's."""
     leaves = [x for x in _tree.flatten(list(given))[0] if isinstance(x, Variable) or ops.is_tensor(x)]
     leaves = [x for x in leaves if not isinstance(x, (np.ndarray, np.generic))]
@@ -116,9 +116,9 @@ class Problem:
             ) from None
         except ValueError:  # a function written in C has no signature
             pass
-        self.like = of_tensors(x, self.args, beside)
+        self.like = library_tensor(x, self.args, beside)
         if self.like is None:  # a torch tensor in the closure cannot be combined with a NumPy `x`
-            self.like = of_tensors(_closed_over(function))
+            self.like = library_tensor(_closed_over(function))
         self.dtype = None if self.like is None else dtypes.real_of(ops.dtype(inexact(self.like)))
         self.known = _tree.map_leaves(_held, self.args)
 
@@ -136,7 +136,7 @@ class Problem:
         if self.like is None or self.dtype is None:
             return x
         x = np.asarray(x)
-        return beside(x, self.like, dtypes.complex_of(self.dtype) if x.dtype.kind == "c" else self.dtype)
+        return constant_like(x, self.like, dtypes.complex_of(self.dtype) if x.dtype.kind == "c" else self.dtype)
 
     def _called(self, x, args, function=None):
         return _numeric(self.name, self.argument, marked(function or self.function)(x, *args), self.scalar)
@@ -228,20 +228,20 @@ def _numeric(name: str, argument: str, y, scalar: bool):
     return y
 
 
-def of_parts(x) -> bool:
+def has_tensors(x) -> bool:
     """Return True if a list contains tensors, also nested ones."""
-    return any(isinstance(part, Variable) or ops.is_tensor(part) or of_list(part) for part in x)
+    return any(isinstance(part, Variable) or ops.is_tensor(part) or is_tensor_list(part) for part in x)
 
 
-def of_list(x) -> bool:
-    return isinstance(x, (list, tuple)) and of_parts(x)
+def is_tensor_list(x) -> bool:
+    return isinstance(x, (list, tuple)) and has_tensors(x)
 
 
 def joined(problem: Problem, x):
     """Return a tensor, or a nested list of tensors and numbers, as a tensor."""
     if isinstance(x, Variable) or (ops.is_tensor(x) and not isinstance(x, np.ndarray)):
         return x
-    if not of_list(x):
+    if not is_tensor_list(x):
         return problem.tensor(np.asarray(x))
     return ops.stack([ops.convert_to_tensor(joined(problem, part)) for part in x])
 
@@ -253,7 +253,7 @@ def numbers(name: str, x, argument: str) -> np.ndarray:
         JitError: in a compiled function and under ``vmap``, where values are not known.
     """
     if not (isinstance(x, Variable) or ops.is_tensor(x)):
-        if isinstance(x, (list, tuple)) and of_parts(x):
+        if isinstance(x, (list, tuple)) and has_tensors(x):
             return np.array([numbers(name, part, argument) for part in x])
         try:
             return np.asarray(x)
@@ -299,7 +299,7 @@ def solution(name: str, residual: Callable, held: Callable, point, lacking: str)
         if not np.all(np.isfinite(move)):
             break
         places = places - move.reshape(shape)
-        x = beside(places, point)
+        x = constant_like(places, point)
         before, slopes = slopes, matrix(x)
         if np.max(np.abs(move)) <= small * (1 + np.max(np.abs(places))):
             # A Jacobian that is singular at the solution keeps changing by a constant factor, however near the iterate.
@@ -313,10 +313,10 @@ def solution(name: str, residual: Callable, held: Callable, point, lacking: str)
         )
     if size == 0:
         return x
-    return _stepped(residual, beside(slopes, point), x)
+    return _stepped(residual, constant_like(slopes, point), x)
 
 
-def of_steps(residual: Callable, x):
+def implicit_solution(residual: Callable, x):
     """Return :func:`solution` at an ``x`` that is already exact but whose value is not known."""
     size = int(np.prod(x.shape))
     slopes = functional.jacobian(lambda z: ops.reshape(residual(z), (size,)), x)

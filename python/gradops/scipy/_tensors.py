@@ -23,7 +23,7 @@ from ._names import word_meant
 __all__ = "as_complex beside constant floating inexact is_complex numbers option promoted wrong".split()
 
 
-def beside(value, like, dtype: str | None = None):
+def constant_like(value, like, dtype: str | None = None):
     """Return constants (a NumPy array or list) as a tensor of ``like``'s library, device and, by default, dtype."""
     return _compose.constant_like(np.asarray(value), like, dtype)
 

@@ -37,7 +37,7 @@ from ..ops.fourier import fft_complex, irfft_complex, rfft_complex
 from ._define import composed, family
 from ._names import namespace
 from ._neighbours import back
-from ._tensors import as_complex, beside, constant, inexact, is_complex, numbers, option, wrong
+from ._tensors import as_complex, constant, constant_like, inexact, is_complex, numbers, option, wrong
 
 __all__ = """
 dct dctn dst dstn fft fft2 fftfreq fftn fftshift fht fhtoffset hfft hfft2 hfftn idct idctn idst idstn ifft ifft2
@@ -231,12 +231,16 @@ def _real_transform(x: Tensor, sine: bool, kind: Integer) -> Tensor:
     before = 1 if sine and kind in (1, 3) else 0
     start = 1 if sine and kind in (1, 2) else 0
     weight, turn = _turns(n, bool(sine), int(kind))
-    x = x * beside(weight[0], x) if len(weight) == 1 else as_complex(*[x * beside(part, x) for part in weight])
+    x = (
+        x * constant_like(weight[0], x)
+        if len(weight) == 1
+        else as_complex(*[x * constant_like(part, x) for part in weight])
+    )
     x = ops.pad(x, [(0, 0)] * (len(x.shape) - 1) + [(before, length - before - n)])
     y = (rfft_complex(x, length) if len(weight) == 1 else fft_complex(x, 1, False))[..., start : start + n]
     re, im = ops.real(y), ops.imag(y)
     if turn:
-        cos, sin = [beside(part, re) for part in turn]
+        cos, sin = [constant_like(part, re) for part in turn]
         return -(re * sin + im * cos) if sine else re * cos - im * sin
     return -im if sine else re
 
@@ -277,7 +281,7 @@ def _transposed(g, sine, kind):
     """Return the transposed transform of ``g``."""
     if kind == 4 or (kind == 1 and sine):
         return _real_transform(g, sine, kind)
-    factors = beside(_edges(int(g.shape[-1]), bool(sine), 1 if kind == 1 else 3), g)
+    factors = constant_like(_edges(int(g.shape[-1]), bool(sine), 1 if kind == 1 else 3), g)
     if kind == 1:
         return _real_transform(g / factors, sine, 1) * factors
     return _real_transform(g / factors, sine, 3) if kind == 2 else _real_transform(g, sine, 2) * factors
@@ -304,9 +308,9 @@ def _trigonometric(x, type, n, axis, norm, orthogonalize, sine: bool, inverse: b
     before = after = None
     if norm == "ortho" if orthogonalize is None else orthogonalize:
         before, after = _orthogonal(n, sine, kind)
-    x = x if before is None else ops.multiply(x, beside(before, ops.real(x)))
+    x = x if before is None else ops.multiply(x, constant_like(before, ops.real(x)))
     y = _by_parts(x, sine, kind)
-    y = y if after is None else ops.multiply(y, beside(after, ops.real(y)))
+    y = y if after is None else ops.multiply(y, constant_like(after, ops.real(y)))
     whole = 2 * (n + (1 if sine else -1) if type == 1 else n)
     return back(_scaled(y, norm, whole, inverse, divided=False), axis % len(y.shape))
 
@@ -393,10 +397,10 @@ def _hankel(a, settings, inverse: bool):
     n = int(a.shape[-1])
     known = [float(numbers("fft", name, x)) for name, x in zip(("dln", "mu", "offset", "bias"), settings)]
     before, re, im, after = _mellin(n, inverse, *known)
-    spectrum = rfft_complex(a if before is None else a * beside(before, a), n)
+    spectrum = rfft_complex(a if before is None else a * constant_like(before, a), n)
     like = ops.real(spectrum)
-    y = ops.flip(irfft_complex(spectrum * as_complex(beside(re, like), beside(im, like)), n), -1)
-    return y if after is None else y * beside(after, y)
+    y = ops.flip(irfft_complex(spectrum * as_complex(constant_like(re, like), constant_like(im, like)), n), -1)
+    return y if after is None else y * constant_like(after, y)
 
 
 @tracing.constant

@@ -10,7 +10,7 @@ from ..autodiff.variable import Variable
 from ..errors import ArgumentError, ArgumentTypeError, Code, Given, Item, ModelError, TypeOf
 from .batches import each
 from .models import Messages, as_model, ask, shortened
-from .prompts import Quotes, between_tags, chosen, fill, listed, places
+from .prompts import Quotes, chosen, fill, listed, places, tagged_text
 from .values import Feedback, Text, Texts
 
 
@@ -138,7 +138,7 @@ class Descent:
         for _ in range(2):
             messages = self._request(i, place, text, said, refused)
             answer = str(ask(self.model, messages, what, "`step()` once more asks again"))
-            new = between_tags(answer) if "</text>" in self._prompts["rewrite"] else answer.strip()
+            new = tagged_text(answer) if "</text>" in self._prompts["rewrite"] else answer.strip()
             shown = f"Your answer {shortened(answer if new is None else new)!r}"
             if new:
                 new = self._quotes.unquoted(new)

@@ -152,7 +152,7 @@ def _unescaped(found: re.Match) -> str:
 _TEXT = re.compile(r"<(/?)text(?:\s[^<>]*)?>", re.IGNORECASE)
 
 
-def between_tags(answer: str) -> str | None:
+def tagged_text(answer: str) -> str | None:
     """Return the text between <text> and </text>; None unless the answer has each tag once, in this order."""
     marks = list(_TEXT.finditer(answer))
     if [mark[1] for mark in marks] != ["", "/"]:

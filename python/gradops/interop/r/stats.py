@@ -458,7 +458,7 @@ def least_between(f, x, lower, upper, like, tol: float, maximum: bool):
     problem = Problem("optimize()", "f", target, 1.0, scalar=True, beside=(like,))
     if x is None:
         return _compiled.least_between(problem, lower, upper, like)
-    return minima.of_one_number(problem, x, minima.Bounds("optimize()", [(lower, upper)], 1), tol)
+    return minima.scalar_minimum(problem, x, minima.Bounds("optimize()", [(lower, upper)], 1), tol)
 
 
 def least(f, x, start, lower, upper, like, sign: float, name: str):

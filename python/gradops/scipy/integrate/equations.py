@@ -19,7 +19,7 @@ from ...errors import ArgumentError, ArgumentTypeError, meant
 from ...flow import custom_gradient
 from ...functional.implicit import connected
 from .._solving import Problem, joined, numbers, solver
-from .._tensors import beside, inexact, is_complex, wrong
+from .._tensors import constant_like, inexact, is_complex, wrong
 
 __all__ = ["odeint", "solve_ivp"]
 
@@ -187,7 +187,7 @@ def _adjoint_solution(equation: Equation, method: str, options: dict, values: np
     def run(y0, *inputs):
         slope = ops.convert_to_tensor(right(equation.time(at[0]), y0, inputs[:count]))  # detects closed-over tensors
         rest = ops.reshape(slope - ops.stop_gradient(slope), (size, 1))
-        return beside(values, rest) + rest
+        return constant_like(values, rest) + rest
 
     def backwards(t, state, *parameters):
         y, adjoint = state[:size], state[size : 2 * size]
@@ -426,6 +426,6 @@ def odeint(
             options["rtol"] = np.minimum(options["rtol"], 1e-6)  # these steps give only the derivatives
             steps = _scipy.integrate.solve_ivp(equation.value, ends, equation.start(), "DOP853", **options)
             y = _recorded_solution(equation, "DOP853", steps.t, limits, t, times)
-            y = beside(values.T, y) + (y - ops.stop_gradient(y))
+            y = constant_like(values.T, y) + (y - ops.stop_gradient(y))
         y = ops.transpose(y)
     return (y, *more) if full_output else y

@@ -24,7 +24,7 @@ from ...functional.transformations import vmap
 from ...ops._checks import describe
 from .. import _compiled
 from .._solving import Problem, numbers, solver
-from .._tensors import beside, is_complex
+from .._tensors import constant_like, is_complex
 
 __all__ = "dblquad fixed_quad nquad quad quad_vec tplquad".split()
 
@@ -128,7 +128,7 @@ def recorded(problem: Problem, value, low, high, breaks=()):
     if not (whole or any(moving)):
         return problem.tensor(value) if problem.like is not None else value
     y = ops.convert_to_tensor(y)
-    found = beside(np.asarray(value), y)
+    found = constant_like(np.asarray(value), y)
     if whole and ends[0] != ends[1]:
         tolerance = _tolerance(problem, TOLERANCE)
         x, w = _rule(_of_numbers(problem), ends[0], ends[1], breaks, problem.name, tolerance)
@@ -155,7 +155,7 @@ def _sum(problem: Problem, x, w):
     else:
         places = x if isinstance(x, list) else [problem.tensor(np.asarray(place)) for place in x]
         y = ops.stack([ops.convert_to_tensor(problem(place)) for place in places])
-    return ops.tensordot(beside(w, y), y, 1)
+    return ops.tensordot(constant_like(w, y), y, 1)
 
 
 def _tolerance(problem: Problem, wanted: float) -> float:
@@ -270,7 +270,7 @@ def fixed_quad(func: Function, a: Operand, b: Operand, args=(), n: Integer = 5) 
 
 
 def beside_of(x, y):
-    return x if ops.is_tensor(x) and not isinstance(x, np.ndarray) else beside(x, y)
+    return x if ops.is_tensor(x) and not isinstance(x, np.ndarray) else constant_like(x, y)
 
 
 def _check_function(name: str, func) -> None:

@@ -11,8 +11,8 @@ from ... import ops
 from ...annotations import Axis, Operand, Tensor
 from ...errors import ArgumentError, ShapeError
 from .._define import composed, family
-from .._solving import of_tensors
-from .._tensors import beside, constant, floating, inexact
+from .._solving import library_tensor
+from .._tensors import constant, constant_like, floating, inexact
 
 __all__ = "cumulative_simpson cumulative_trapezoid lebedev_rule newton_cotes romb simpson trapezoid".split()
 
@@ -51,10 +51,10 @@ def _samples(name: str, y, x, dx, axis: int):
 
 
 def _together(*given):
-    like = of_tensors(*given)
+    like = library_tensor(*given)
     if like is None:
         return given
-    return [x if ops.is_tensor(x) and not isinstance(x, np.ndarray) else beside(x, inexact(like)) for x in given]
+    return [x if ops.is_tensor(x) and not isinstance(x, np.ndarray) else constant_like(x, inexact(like)) for x in given]
 
 
 of_samples = family(

@@ -14,7 +14,7 @@ from ...errors import ArgumentError, ArgumentTypeError, ShapeError
 from ...ops._checks import check_axis, known
 from .._define import family
 from .._neighbours import alike, real_like
-from .._tensors import beside, is_complex, wrong
+from .._tensors import constant_like, is_complex, wrong
 from ..linalg import solve_banded
 
 BEYOND = 'True (the default) to extrapolate by the outer pieces, False for NaN, or ``"periodic"``.'
@@ -94,7 +94,7 @@ def leading(function: str, y, axis, count: int | None = None, name: str = "y") -
     return (ops.moveaxis(y, axis, 0) if axis else y), axis
 
 
-def along(x, rank: int):
+def add_last_dims(x, rank: int):
     """Return ``x`` with ``rank`` trailing dimensions of size 1, for products with tensors of more dimensions."""
     return ops.expand_dims(x, tuple(range(len(x.shape), len(x.shape) + rank))) if rank else x
 
@@ -112,9 +112,9 @@ def interval(x, v):
     return ops.searchsorted(ops.stop_gradient(x[1:-1]), ops.stop_gradient(v), "right")
 
 
-def after(first, start: int, stop: int):
+def shifted_ranges(first, start: int, stop: int):
     """Return the integers from ``first + start`` to before ``first + stop`` along a new last dimension."""
-    return ops.expand_dims(first, -1) + beside(np.arange(start, stop), first)
+    return ops.expand_dims(first, -1) + constant_like(np.arange(start, stop), first)
 
 
 def outside(low, high, v):
@@ -158,13 +158,13 @@ def cyclic(rows, b):
         return b / rows
     i, j = np.indices((n, n if n <= 2 * s else s))
     if n <= 2 * s:
-        full = [ops.where((i + o - s) % n == j, along(rows[:, o], 1), 0.0) for o in range(width)]
+        full = [ops.where((i + o - s) % n == j, add_last_dims(rows[:, o], 1), 0.0) for o in range(width)]
         return ops.solve(sum(full[1:], full[0]), b)
     # In banded storage row r holds the elements r - s rows below the diagonal, indexed by column.
     ab = ops.stack([ops.roll(rows[:, 2 * s - r], s - r) if r != s else rows[:, s] for r in range(width)])
     # The first s columns of the corners belong to the last s unknowns, in the first rows; the others to the first ones.
-    before = [ops.where(i + o - s == j - s, along(rows[:, o], 1), 0.0) for o in range(s)]
-    behind = [ops.where(i + o - s == j + n, along(rows[:, o], 1), 0.0) for o in range(s + 1, width)]
+    before = [ops.where(i + o - s == j - s, add_last_dims(rows[:, o], 1), 0.0) for o in range(s)]
+    behind = [ops.where(i + o - s == j + n, add_last_dims(rows[:, o], 1), 0.0) for o in range(s + 1, width)]
     corners = ops.concatenate([sum(before[1:], before[0]), sum(behind[1:], behind[0])], 1)
     found = solve_banded((s, s), ab, ops.concatenate([b, corners], 1))
     y, z = found[:, : b.shape[1]], found[:, b.shape[1] :]
@@ -173,4 +173,4 @@ def cyclic(rows, b):
         return ops.concatenate([x[n - s :], x[:s]], 0)
 
     small = ends(z)
-    return y - ops.matmul(z, ops.solve(small + beside(np.eye(2 * s), small), ends(y)))
+    return y - ops.matmul(z, ops.solve(small + constant_like(np.eye(2 * s), small), ends(y)))

@@ -16,7 +16,19 @@ from ...ops._checks import choice, known
 from .._define import composed, family
 from .._tensors import is_complex
 from ..linalg import solve_banded
-from ._shared import BEYOND, along, ascends, by_orders, columns, cyclic, finite, leading, mode_of, real_with, vector
+from ._shared import (
+    BEYOND,
+    add_last_dims,
+    ascends,
+    by_orders,
+    columns,
+    cyclic,
+    finite,
+    leading,
+    mode_of,
+    real_with,
+    vector,
+)
 from .pieces import PPoly
 
 __all__ = "Akima1DInterpolator CubicHermiteSpline CubicSpline PchipInterpolator pchip_interpolate".split()
@@ -39,7 +51,7 @@ def _real(name: str, y) -> None:
 
 def _steps(x, y) -> tuple:
     """Return the distances between sites, shaped for products with values, and the slopes of the values."""
-    h = along(x[1:] - x[:-1], len(y.shape) - 1)
+    h = add_last_dims(x[1:] - x[:-1], len(y.shape) - 1)
     return h, (y[1:] - y[:-1]) / h
 
 

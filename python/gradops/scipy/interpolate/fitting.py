@@ -14,9 +14,9 @@ from ...annotations import Integer, Tensor
 from ...errors import ArgumentError, ShapeError
 from ...ops._checks import choice, integer, known
 from .._define import composed
-from .._tensors import beside, inexact, numbers, wrong
+from .._tensors import constant_like, inexact, numbers, wrong
 from ..linalg import solve_banded
-from ._shared import along, ascends, columns, cyclic, finite, leading, real_with, vector
+from ._shared import add_last_dims, ascends, columns, cyclic, finite, leading, real_with, vector
 from .splines import BSpline, weights
 
 __all__ = ["make_interp_spline", "make_lsq_spline", "make_smoothing_spline"]
@@ -53,8 +53,10 @@ def _through(name: str, t, k: int, x, rhs, left: list, right: list):
     row = j + r - k
     inside = (row >= 0) & (row < n)
     row = np.where(inside, row, 0)
-    number = beside(j, first) - ops.take(first, row, 0)
-    hits = ops.logical_and(ops.equal(ops.expand_dims(number, -1), beside(np.arange(k + 1), first)), inside[..., None])
+    number = constant_like(j, first) - ops.take(first, row, 0)
+    hits = ops.logical_and(
+        ops.equal(ops.expand_dims(number, -1), constant_like(np.arange(k + 1), first)), inside[..., None]
+    )
     ab = ops.sum(ops.where(hits, ops.take(h, row, 0), 0.0), -1)
     try:
         return columns(lambda b: solve_banded((k, k), ab, b), rhs)
@@ -227,7 +229,7 @@ def make_lsq_spline(
     if w is not None:
         if tuple(w.shape) != (count,):
             raise ShapeError(f"`{name}`: `w` must have an element for each site.", argument="w")
-        matrix, y = along(w, 1) * matrix, along(w, len(y.shape) - 1) * y
+        matrix, y = add_last_dims(w, 1) * matrix, add_last_dims(w, len(y.shape) - 1) * y
     shape = tuple(y.shape[1:])
     c = ops.lstsq(matrix, ops.reshape(y, (count, -1)))
     return BSpline.construct_fast(t, ops.reshape(c, (int(matrix.shape[1]), *shape)), k, axis=place)
@@ -288,11 +290,11 @@ def make_smoothing_spline(x: Tensor, y: Tensor, w: Tensor = None, lam: Tensor = 
     lower = [ops.concatenate([rows[i], none[:i]], 0) for i in (1, 2)]
     ab = ops.stack([*upper, rows[0], *lower])
     rank = len(y.shape) - 1
-    bend = sum(along(q[i], rank) * y[i : count - 2 + i] for i in range(3))
+    bend = sum(add_last_dims(q[i], rank) * y[i : count - 2 + i] for i in range(3))
     curve = columns(lambda right: solve_banded((2, 2), ab, right), bend)
     pads = [ops.zeros_like(curve[:1])] * 2
-    back = sum(ops.concatenate([*pads[:i], along(q[i], rank) * curve, *pads[i:]], 0) for i in range(3))
-    smooth = y - along(v, rank) * back
+    back = sum(ops.concatenate([*pads[:i], add_last_dims(q[i], rank) * curve, *pads[i:]], 0) for i in range(3))
+    smooth = y - add_last_dims(v, rank) * back
     found = make_interp_spline(x, smooth, 3, bc_type="natural")
     found.axis = place
     return found

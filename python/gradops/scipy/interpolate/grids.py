@@ -17,8 +17,8 @@ from ...errors import ArgumentError, ArgumentTypeError, ShapeError
 from ...ops._checks import choice, known
 from .._define import composed
 from .._neighbours import alike
-from .._tensors import beside, is_complex
-from ._shared import after, along, ascends, interval, outside, real_with, vector
+from .._tensors import constant_like, is_complex
+from ._shared import add_last_dims, ascends, interval, outside, real_with, shifted_ranges, vector
 from .cubics import PchipInterpolator
 from .fitting import make_interp_spline
 from .splines import weights
@@ -191,9 +191,9 @@ class RegularGridInterpolator:
             y = {"linear": _linear, "nearest": _nearest, "pchip": _monotone}[method](grid, values, places)
         rest = len(values.shape) - count
         if not self.bounds_error and self.fill_value is not None:
-            y = ops.where(along(beyond, rest), self.fill_value, y)
+            y = ops.where(add_last_dims(beyond, rest), self.fill_value, y)
         unknown = ops.any(ops.isnan(xi), -1)
-        return ops.where(along(unknown, rest), ops.full_like(y, math.nan), y)
+        return ops.where(add_last_dims(unknown, rest), ops.full_like(y, math.nan), y)
 
 
 def _cells(grid, places) -> tuple:
@@ -224,7 +224,7 @@ def _linear(grid, values, places):
         for up, share in zip(corner, shares):
             part = share if up else 1 - share
             weight = part if weight is None else weight * part
-        part = along(weight, rest) * _gathered(values, [i + up for i, up in zip(numbers, corner)])
+        part = add_last_dims(weight, rest) * _gathered(values, [i + up for i, up in zip(numbers, corner)])
         total = part if total is None else total + part
     return total
 
@@ -247,8 +247,8 @@ def _monotone(grid, values, places):
         i = interval(p, v)
         sizes = [int(n) for n in found.c.shape]
         c = ops.reshape(found.c, (4, sizes[1] * points, *sizes[3:]))
-        u = along(v - ops.take(p, i, 0), len(sizes) - 3)
-        c = ops.take(c, i * points + beside(np.arange(points), i), 1)
+        u = add_last_dims(v - ops.take(p, i, 0), len(sizes) - 3)
+        c = ops.take(c, i * points + constant_like(np.arange(points), i), 1)
         y = ((c[0] * u + c[1]) * u + c[2]) * u + c[3]
     return ops.reshape(y, (*shape, *tuple(y.shape)[1:]))
 
@@ -260,13 +260,13 @@ def of_product(knots, c, degrees, places, orders):
     for i, (t, k, v, order) in enumerate(zip(knots, degrees, places, orders)):
         first, h = weights(t, k, v, int(order))
         lift = (1,) * i + (k + 1,) + (1,) * (count - 1 - i)
-        at = after(first, 0, k + 1)
+        at = shifted_ranges(first, 0, k + 1)
         at, h = (ops.reshape(z, (*v.shape, *lift)) for z in (at, h))
         flat = flat * int(c.shape[i]) + at
         weight = h if weight is None else weight * h
     sizes = [int(n) for n in c.shape]
     parts = ops.take(ops.reshape(c, (math.prod(sizes[:count]), *sizes[count:])), flat, 0)
-    return ops.sum(along(weight, len(sizes) - count) * parts, tuple(range(rank, rank + count)))
+    return ops.sum(add_last_dims(weight, len(sizes) - count) * parts, tuple(range(rank, rank + count)))
 
 
 @composed

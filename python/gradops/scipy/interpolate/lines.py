@@ -15,7 +15,7 @@ from ...annotations import Integer, Tensor
 from ...errors import ArgumentError
 from ...ops._checks import choice, integer, known
 from .._define import composed
-from ._shared import along, leading, placed, real_with, vector
+from ._shared import add_last_dims, leading, placed, real_with, vector
 from .fitting import make_interp_spline
 
 __all__ = ["interp1d"]
@@ -135,8 +135,8 @@ class interp1d:
                 self._within(below, "below", x)
                 self._within(above, "above", x)
             low, high = fill if isinstance(fill, tuple) and len(fill) == 2 else (fill, fill)
-            found = ops.where(along(below, rest), low, ops.where(along(above, rest), high, found))
-        found = ops.where(along(ops.isnan(v), rest), math.nan, found) if self._spline is None else found
+            found = ops.where(add_last_dims(below, rest), low, ops.where(add_last_dims(above, rest), high, found))
+        found = ops.where(add_last_dims(ops.isnan(v), rest), math.nan, found) if self._spline is None else found
         return placed(found, rank, self.axis)
 
     def _within(self, beyond, where: str, x) -> None:
@@ -155,8 +155,8 @@ class interp1d:
             i = ops.clip(ops.searchsorted(held, at), 1, last)
             start, low = ops.take(sites, i - 1, 0), ops.take(y, i - 1, 0)
             rest = len(y.shape) - 1
-            slope = (ops.take(y, i, 0) - low) / along(ops.take(sites, i, 0) - start, rest)
-            return slope * along(v - start, rest) + low
+            slope = (ops.take(y, i, 0) - low) / add_last_dims(ops.take(sites, i, 0) - start, rest)
+            return slope * add_last_dims(v - start, rest) + low
         if self._kind == "previous":
             i = ops.searchsorted(held, at, "right") - 1
         elif self._kind == "next":

@@ -16,8 +16,8 @@ from ...errors import ArgumentError, ArgumentTypeError, ShapeError
 from ...ops._checks import check_axis, integer, known
 from .._define import composed, family
 from .._solving import numbers
-from .._tensors import beside, is_complex, wrong
-from ._shared import BEYOND, alike, along, interval, mode_of, outside, placed, real_with, rows_of, wrapped
+from .._tensors import constant_like, is_complex, wrong
+from ._shared import BEYOND, add_last_dims, alike, interval, mode_of, outside, placed, real_with, rows_of, wrapped
 from .splines import BSpline, spline_of
 
 __all__ = ["BPoly", "PPoly"]
@@ -102,7 +102,7 @@ class Pieces:
         start = ops.take(sites, i, 0)
         y = self._piece(ops.take(c, i, 1), v - start, ops.take(sites, i + 1, 0) - start)
         beyond = ops.isnan(v) if how is True else outside(way * first, way * last, way * v)
-        y = ops.where(along(beyond, len(c.shape) - 2), ops.full_like(y, math.nan), y)
+        y = ops.where(add_last_dims(beyond, len(c.shape) - 2), ops.full_like(y, math.nan), y)
         return placed(y, rank, self.axis)
 
     def derivative(self, nu: Integer = 1):
@@ -155,7 +155,7 @@ class Pieces:
             v, sites = real_with(name, 2, limit=v, sites=self.x)
             v, turns = wrapped(sites[0], sites[-1], v)
             rest = len(whole_.c.shape) - 2
-            return along(turns, rest) * whole_(sites[-1], 0, True) + whole_(v, 0, True)
+            return add_last_dims(turns, rest) * whole_(sites[-1], 0, True) + whole_(v, 0, True)
 
         return until(b) - until(a)
 
@@ -203,7 +203,7 @@ class Pieces:
 
     def _steps(self):
         """Return the lengths of the pieces, shaped for products with coefficients of one power."""
-        return along(self.x[1:] - self.x[:-1], len(self.c.shape) - 2)
+        return add_last_dims(self.x[1:] - self.x[:-1], len(self.c.shape) - 2)
 
 
 def _up_to(parts):
@@ -234,7 +234,7 @@ class PPoly(Pieces):
     """
 
     def _piece(self, c, u, h):
-        u = along(u, len(c.shape) - 1 - len(u.shape))
+        u = add_last_dims(u, len(c.shape) - 1 - len(u.shape))
         y = c[0]
         for m in range(1, c.shape[0]):
             y = y * u + c[m]
@@ -246,11 +246,11 @@ class PPoly(Pieces):
             return self.c
         if nu >= k:
             return ops.zeros_like(self.c[:1])
-        return self.c[: k - nu] * along(beside(_rising(k - nu, nu), self.c), len(self.c.shape) - 1)
+        return self.c[: k - nu] * add_last_dims(constant_like(_rising(k - nu, nu), self.c), len(self.c.shape) - 1)
 
     def _integrated(self):
         k = int(self.c.shape[0])
-        c = self.c / along(beside(_rising(k, 1), self.c), len(self.c.shape) - 1)
+        c = self.c / add_last_dims(constant_like(_rising(k, 1), self.c), len(self.c.shape) - 1)
         none = ops.zeros_like(c[:1])
         ends = self._piece(ops.concatenate([c, none], 0), self.x[1:] - self.x[:-1], None)
         return ops.concatenate([c, ops.expand_dims(_up_to(ends), 0)], 0)
@@ -278,7 +278,7 @@ class PPoly(Pieces):
         level = float(numbers("PPoly.solve", y, "y"))
         c, x = (numbers("PPoly.solve", part, name).astype(float) for part, name in ((self.c, "c"), (self.x, "x")))
         fixed = _scipy.interpolate.PPoly(c, x).solve(level, bool(discontinuity), bool(how))
-        v = beside(fixed, self.c)
+        v = constant_like(fixed, self.c)
         slope, curve = self.derivative(), self._like(self.c)
         size = np.abs(c).max(initial=0.0)
         rest = np.abs(numbers("PPoly.solve", curve(v, 0, True), "c") - level)
@@ -355,7 +355,7 @@ class BPoly(Pieces):
     """
 
     def _piece(self, c, u, h):
-        s = along(u / h, len(c.shape) - 1 - len(u.shape))
+        s = add_last_dims(u / h, len(c.shape) - 1 - len(u.shape))
         while c.shape[0] > 1:  # de Casteljau's algorithm
             c = c[:-1] * (1 - s) + c[1:] * s
         return c[0]

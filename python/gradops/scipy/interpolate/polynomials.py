@@ -18,7 +18,7 @@ from ...errors import ArgumentError
 from ...ops._checks import integer, known
 from .._define import composed
 from .._tensors import wrong
-from ._shared import along, by_orders, leading, placed, real_with, vector
+from ._shared import add_last_dims, by_orders, leading, placed, real_with, vector
 
 __all__ = ["BarycentricInterpolator", "KroghInterpolator", "barycentric_interpolate", "krogh_interpolate"]
 
@@ -120,7 +120,7 @@ class KroghInterpolator(_Polynomial):
             gap = xi[j:] - xi[: n - j]
             if any(same):
                 gap = ops.where(np.array(same), 1.0, gap)
-            column = (column[1:] - column[:-1]) / along(gap, rest)
+            column = (column[1:] - column[:-1]) / add_last_dims(gap, rest)
             if any(same):
                 given = ops.take(yi, [a + j if hit else 0 for a, hit in zip(start, same)], 0) / math.factorial(j)
                 column = ops.where(np.reshape(same, (-1,) + (1,) * rest), given, column)
@@ -130,10 +130,10 @@ class KroghInterpolator(_Polynomial):
     def _values(self, v, xi, yi, count: int) -> list:
         v, xi, c = real_with("KroghInterpolator", 2, x=v, xi=xi, c=self.c)
         n, rest = int(xi.shape[0]), len(c.shape) - 1
-        none = ops.zeros_like(along(v, rest) * c[0])
+        none = ops.zeros_like(add_last_dims(v, rest) * c[0])
         found = [none + c[n - 1]] + [none] * (count - 1)
         for i in range(n - 2, -1, -1):
-            w = along(v - xi[i], rest)
+            w = add_last_dims(v - xi[i], rest)
             found = [found[0] * w + c[i]] + [found[m] * w + found[m - 1] for m in range(1, count)]
         return [y * float(math.factorial(m)) if m < n else none for m, y in enumerate(found)]
 
@@ -208,9 +208,9 @@ class BarycentricInterpolator(_Polynomial):
         v, xi, wi, yi = real_with("BarycentricInterpolator", 3, x=v, xi=xi, wi=self.wi, yi=yi)
         n, shape = int(xi.shape[0]), tuple(yi.shape)
         same = np.eye(n, dtype=bool)
-        gap = ops.where(same, 1.0, along(xi, 1) - xi)
-        d = ops.where(same, 0.0, wi / (gap * along(wi, 1)))
-        d = d - ops.where(same, along(ops.sum(d, 1), 1), 0.0)
+        gap = ops.where(same, 1.0, add_last_dims(xi, 1) - xi)
+        d = ops.where(same, 0.0, wi / (gap * add_last_dims(wi, 1)))
+        d = d - ops.where(same, add_last_dims(ops.sum(d, 1), 1), 0.0)
         slopes = [ops.reshape(yi, (n, -1))]
         for _ in range(count + 1):  # two orders more than asked for: the result's own derivatives at a site need them
             slopes.append(ops.matmul(d, slopes[-1]) if len(slopes) < n else ops.zeros_like(slopes[-1]))
@@ -238,7 +238,7 @@ def _weights(name: str, xi):
         raise ArgumentError(f"`{name}`: elements of `xi` must differ.", argument="xi")
     order = _mixed_up(n)
     scale = 4.0 / ops.stop_gradient(ops.max(xi) - ops.min(xi)) if n > 1 else 1.0
-    gap = ops.where(np.eye(n, dtype=bool), 1.0, (along(xi, 1) - xi) * scale)
+    gap = ops.where(np.eye(n, dtype=bool), 1.0, (add_last_dims(xi, 1) - xi) * scale)
     return 1.0 / ops.prod(ops.take(gap, order, 1), 1)
 
 

@@ -20,7 +20,7 @@ from ...ops.reductions import kink
 from .._define import composed
 from .._solving import numbers
 from .._tensors import wrong
-from ._shared import along, leading, real_with
+from ._shared import add_last_dims, leading, real_with
 from .grids import coordinates
 from .lines import interp1d
 
@@ -284,7 +284,7 @@ class LinearNDInterpolator(_Points):
         shares = ops.solve(edges, ops.expand_dims(xi - last, -1))[..., 0]
         shares = ops.concatenate([shares, 1 - ops.sum(shares, -1, keepdims=True)], -1)
         rest, rank = len(values.shape) - 1, len(xi.shape) - 1
-        y = ops.sum(along(shares, rest) * parts, rank)
+        y = ops.sum(add_last_dims(shares, rest) * parts, rank)
         inside = np.reshape(found >= 0, (*found.shape, *(1,) * rest))
         return ops.where(inside, y, self.fill_value)
 

@@ -16,8 +16,19 @@ from ...errors import ArgumentError, ArgumentTypeError, ShapeError
 from ...ops._checks import check_axis, integer, known
 from .._define import composed
 from .._solving import numbers
-from .._tensors import beside
-from ._shared import after, along, ascends, interval, mode_of, outside, placed, real_with, vector, wrapped
+from .._tensors import constant_like
+from ._shared import (
+    add_last_dims,
+    ascends,
+    interval,
+    mode_of,
+    outside,
+    placed,
+    real_with,
+    shifted_ranges,
+    vector,
+    wrapped,
+)
 
 __all__ = ["BSpline"]
 
@@ -32,7 +43,7 @@ def weights(t, k: int, v, nu: int = 0) -> tuple:
     """
     n = int(t.shape[0]) - k - 1
     first = interval(t[k : n + 1], v)
-    near: Any = ops.take(t, after(first, 1, 2 * k + 1), 0) if k else None
+    near: Any = ops.take(t, shifted_ranges(first, 1, 2 * k + 1), 0) if k else None
     v = ops.expand_dims(v, -1)
     h = ops.ones_like(v)
     none = ops.zeros_like(v)
@@ -122,7 +133,7 @@ class BSpline:
         t = ops.concatenate([*[t[:1] - 1] * k, t, *[t[-1:] + 1] * k], 0)
         unit = np.zeros(int(t.shape[0]))
         unit[k] = 1.0
-        return cls.construct_fast(t, beside(unit, t), k, mode_of("BSpline.basis_element", extrapolate))
+        return cls.construct_fast(t, constant_like(unit, t), k, mode_of("BSpline.basis_element", extrapolate))
 
     @classmethod
     @composed
@@ -149,7 +160,7 @@ class BSpline:
         if not how and values is not None and ends is not None:
             if values.size and (values.min() < ends[k] or values.max() > ends[n]):
                 raise ArgumentError(f"`{name}`: `x` must be between the ends.", argument="x")
-        return cls.construct_fast(t, beside(np.eye(n), t), k, how)(x)
+        return cls.construct_fast(t, constant_like(np.eye(n), t), k, how)(x)
 
     @composed
     def __call__(self, x: Tensor, nu=0, extrapolate=None) -> Tensor:
@@ -173,11 +184,11 @@ class BSpline:
         if how == "periodic":
             v = wrapped(low, high, v)[0]
         first, h = weights(t, k, v, nu)
-        parts = ops.take(c, after(first, 0, k + 1), 0)
+        parts = ops.take(c, shifted_ranges(first, 0, k + 1), 0)
         rest = len(c.shape) - 1
-        y = ops.sum(along(h, rest) * parts, rank)
+        y = ops.sum(add_last_dims(h, rest) * parts, rank)
         beyond = ops.isnan(v) if how is True else outside(low, high, v)
-        y = ops.where(along(beyond, rest), ops.full_like(y, math.nan), y)
+        y = ops.where(add_last_dims(beyond, rest), ops.full_like(y, math.nan), y)
         return placed(y, rank, self.axis)
 
     def _coefficients(self):
@@ -208,7 +219,7 @@ class BSpline:
             d = t[k + 1 : -1] - t[1 : -k - 1]
             if (values := known(d)) is not None and (values == 0).any():
                 raise ArgumentError("`BSpline.derivative`: inner knots are too often the same.", argument="nu")
-            c = (c[1:] - c[:-1]) * k / along(d, self._rest())
+            c = (c[1:] - c[:-1]) * k / add_last_dims(d, self._rest())
             t, k = t[1:-1], k - 1
         c = ops.concatenate([c, *[ops.zeros_like(c[:1])] * (k + 1)], 0)
         return self.construct_fast(t, c, k, self.extrapolate, self.axis)
@@ -228,7 +239,7 @@ class BSpline:
         t, c, k = self.t, self._coefficients(), self.k
         for _ in range(nu):
             d = t[k + 1 :] - t[: -k - 1]
-            c = ops.cumsum(c * along(d, self._rest()), 0) / (k + 1)
+            c = ops.cumsum(c * add_last_dims(d, self._rest()), 0) / (k + 1)
             c = ops.concatenate([ops.zeros_like(c[:1]), c], 0)
             t, k = ops.concatenate([t[:1], t, t[-1:]], 0), k + 1
         c = ops.concatenate([c, *[c[-1:] if nu else ops.zeros_like(c[:1])] * (k + 1)], 0)
@@ -254,7 +265,9 @@ class BSpline:
             low, high = t[self.k], t[int(t.shape[0]) - self.k - 1]
             if how == "periodic":
                 v, turns = wrapped(low, high, v)
-                return along(turns, self._rest()) * (found(high, 0, True) - found(low, 0, True)) + found(v, 0, True)
+                return add_last_dims(turns, self._rest()) * (found(high, 0, True) - found(low, 0, True)) + found(
+                    v, 0, True
+                )
             return found(v if how else ops.minimum(ops.maximum(v, low), high), 0, True)
 
         return until(b) - until(a)
@@ -287,10 +300,10 @@ class BSpline:
                 raise ArgumentError(f"`{name}`: `x` must be between the ends; got {place}.", argument="x")
             i = k + int(np.searchsorted(values[k + 1 : n], place, "right"))
             low, high = t[i - k + 1 : i + 1], t[i + 1 : i + k + 1]
-            share = along(ops.divide_no_nan(place - low, high - low), self._rest())
+            share = add_last_dims(ops.divide_no_nan(place - low, high - low), self._rest())
             new = share * c[i - k + 1 : i + 1] + (1 - share) * c[i - k : i]
             c = ops.concatenate([c[: i - k + 1], new, c[i:]], 0)
-            t = ops.concatenate([t[: i + 1], beside([place], t), t[i + 1 :]], 0)
+            t = ops.concatenate([t[: i + 1], constant_like([place], t), t[i + 1 :]], 0)
         c = ops.concatenate([c, *[ops.zeros_like(c[:1])] * (k + 1)], 0)
         return self.construct_fast(t, c, k, self.extrapolate, self.axis)
 

@@ -15,7 +15,7 @@ from ...extend import op as make_op
 from ...ops import _checks
 from ...ops._matrices import identity_like
 from .._define import family
-from .._hosted import of_matrices
+from .._hosted import register_matrix_kernel
 from .._tensors import wrong
 from ._shared import adjoint, matrices, squared
 
@@ -48,7 +48,7 @@ def sylvester(a: Tensor, b: Tensor, q: Tensor) -> Tensor:
     """Solution ``x`` of ``a @ x + x @ b = q``, without checks of the arguments."""
 
 
-of_matrices(sylvester, lambda a, b, q: _scipy.linalg.solve_sylvester(a, b, q), like=2)
+register_matrix_kernel(sylvester, lambda a, b, q: _scipy.linalg.solve_sylvester(a, b, q), like=2)
 
 
 def _by_q(g, a, b):
@@ -152,8 +152,8 @@ def _in_steps(a: Tensor, b: Tensor, q: Tensor, r: Tensor, e: Tensor, s: Tensor) 
     """Solution of the discrete-time Riccati equation with all matrices given."""
 
 
-of_matrices(_continuous, lambda a, b, q, r, e, s: _scipy.linalg.solve_continuous_are(a, b, q, r, e, s))
-of_matrices(_in_steps, lambda a, b, q, r, e, s: _scipy.linalg.solve_discrete_are(a, b, q, r, e, s))
+register_matrix_kernel(_continuous, lambda a, b, q, r, e, s: _scipy.linalg.solve_continuous_are(a, b, q, r, e, s))
+register_matrix_kernel(_in_steps, lambda a, b, q, r, e, s: _scipy.linalg.solve_discrete_are(a, b, q, r, e, s))
 
 
 def _product(*xs):

@@ -16,7 +16,7 @@ from ...extend import derivative
 from ...extend import op as make_op
 from ...ops import _checks
 from .._define import composed, family
-from .._hosted import of_matrices
+from .._hosted import register_matrix_kernel
 from .._tensors import is_complex, wrong
 from ._shared import adjoint, matrices, real_of, square, squared, to_complex
 from .equations import sylvester
@@ -115,8 +115,8 @@ def _log(x: Tensor) -> Tensor:
     """Principal logarithm of matrices."""
 
 
-of_matrices(_root, _real(lambda x: _scipy.linalg.sqrtm(x)))
-of_matrices(_log, _real(_logarithm))
+register_matrix_kernel(_root, _real(lambda x: _scipy.linalg.sqrtm(x)))
+register_matrix_kernel(_log, _real(_logarithm))
 
 
 def _root_rule(g, y):

@@ -18,7 +18,7 @@ from ...ops import _checks
 from ...ops._matrices import epsilon
 from .. import fft
 from .._define import composed
-from .._hosted import of_matrices
+from .._hosted import register_matrix_kernel
 from .._tensors import is_complex, wrong
 from ._shared import (
     from_band,
@@ -53,7 +53,7 @@ def _solve_on_host(ab, b, lower, upper, definite):
     return _scipy.linalg.solve_banded((lower, upper), ab, b, check_finite=False)
 
 
-of_matrices(_banded, _solve_on_host, like=1)
+register_matrix_kernel(_banded, _solve_on_host, like=1)
 
 
 def _banded_by_matrix(g, ab, y, lower, upper, definite):

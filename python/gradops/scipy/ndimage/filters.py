@@ -20,7 +20,7 @@ from ...ops.convolution import conv_to_output
 from ...ops.reductions import root
 from .._define import family
 from .._neighbours import alike, back, bilinear, extended, last, line, number, real_like, vector
-from .._tensors import beside, inexact, is_complex, wrong
+from .._tensors import constant_like, inexact, is_complex, wrong
 
 __all__ = """
 convolve convolve1d correlate correlate1d gaussian_filter gaussian_filter1d gaussian_gradient_magnitude
@@ -102,17 +102,17 @@ def each(value, count: int, name: str) -> list:
     return list(value)
 
 
-def beyond(mode, count: int = 1) -> list[str]:
+def padding_rules(mode, count: int = 1) -> list[str]:
     """Return the padding rule for each axis."""
     return [MODES[choice("ndimage", one, tuple(MODES), "mode")] for one in each(mode, count, "mode")]
 
 
-def in_order(axes, settings) -> list:
+def sort_by_axis(axes, settings) -> list:
     """Return the settings sorted by axis."""
     return [one for _, one in sorted(zip(axes, settings), key=lambda pair: pair[0])]
 
 
-def before(size: int, origin, convolving: bool = False) -> int:
+def window_start(size: int, origin, convolving: bool = False) -> int:
     """Return the number of elements that a window of ``size`` begins before its element."""
     shift = number("ndimage", "origin", origin)
     if shift != int(shift.real):
@@ -145,16 +145,16 @@ def _weighted(x, weights, axis, mode, cval, origin=0, convolving: bool = False):
     if not ops.is_tensor(weights):
         weights = fixed(x, weights)
     x, axis = last("ndimage", x, axis)
-    (how,) = beyond(mode)
+    (how,) = padding_rules(mode)
     size = int(weights.shape[0])
-    start = before(size, origin, convolving)
+    start = window_start(size, origin, convolving)
     x = extended(x, start, size - 1 - start, how, -1, number("ndimage", "cval", cval))
     return back(line(x, weights if convolving else ops.flip(weights, 0), 0, 0), axis)
 
 
 def fixed(x, values) -> Any:
     """Return constants as a tensor of ``x``'s library and precision."""
-    return beside(np.asarray(values, float), real_like(x))
+    return constant_like(np.asarray(values, float), real_like(x))
 
 
 @bilinear_filter
@@ -182,12 +182,12 @@ def _of_windows(input, weights, output, mode, cval, origin, axes, convolving: bo
         raise wrong(
             "weights", f"have a dimension for each of {len(along)} axes, and elements", tuple(weights.shape), ShapeError
         )
-    how = in_order(along, beyond(mode, len(along)))
-    shifts = in_order(along, each(origin, len(along), "origin"))
+    how = sort_by_axis(along, padding_rules(mode, len(along)))
+    shifts = sort_by_axis(along, each(origin, len(along), "origin"))
     along = tuple(sorted(along))  # SciPy orders the window's dimensions like this
     fill = number("ndimage", "cval", cval)
     for axis, size, one, shift in zip(along, map(int, weights.shape), how, shifts):
-        start = before(size, shift, convolving)
+        start = window_start(size, shift, convolving)
         x = extended(x, start, size - 1 - start, one, axis, fill)
     if convolving:
         weights = ops.flip(weights, tuple(range(len(along))))

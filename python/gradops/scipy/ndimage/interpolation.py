@@ -17,7 +17,7 @@ from ...errors import ShapeError
 from ...ops._checks import check_axes, choice, known
 from .._define import family
 from .._neighbours import alike, back, bilinear, extended, last, number, real_like
-from .._tensors import beside, wrong
+from .._tensors import constant_like, wrong
 from .filters import MODES, closed, each, opened
 
 __all__ = ["affine_transform", "map_coordinates", "rotate", "shift", "spline_filter", "spline_filter1d", "zoom"]
@@ -62,7 +62,7 @@ def _coefficients(x, order: int, mode: str, axes):
         n = int(x.shape[axis])
         if order > 1 and n > 1:
             y = ops.moveaxis(x, axis, -1) if axis != len(x.shape) - 1 else x
-            x = back(bilinear(ops.matmul, y, beside(_prefilter(n, order, mode), real_like(x))), axis)
+            x = back(bilinear(ops.matmul, y, constant_like(_prefilter(n, order, mode), real_like(x))), axis)
     return x
 
 
@@ -113,7 +113,7 @@ def _taps(c, n: int, order: int, mode: str) -> tuple:
     t = c - base if order % 2 else c + 0.5 - base
     weights = ops.stack(_weights(t, order), -1)
     start = ops.cast(ops.stop_gradient(base), "int64") - order // 2
-    at = ops.expand_dims(start, -1) + ops.cast(beside(np.arange(order + 1), real_like(c)), "int64")
+    at = ops.expand_dims(start, -1) + ops.cast(constant_like(np.arange(order + 1), real_like(c)), "int64")
     if mode == "grid-constant":
         within = ops.logical_and(at >= 0, at < n)
         return ops.clip(at, 0, n - 1), weights, inside, within
@@ -171,12 +171,12 @@ def _values(x, places: list, order: int, mode: str, cval, prefilter: bool):
 def _grid(sizes, like) -> list:
     """Return the coordinates of a tensor's elements, one tensor for each dimension."""
     return [
-        ops.reshape(beside(np.arange(n), real_like(like)), [-1 if j == i else 1 for j in range(len(sizes))])
+        ops.reshape(constant_like(np.arange(n), real_like(like)), [-1 if j == i else 1 for j in range(len(sizes))])
         for i, n in enumerate(sizes)
     ]
 
 
-def of_axes(x, value, name: str) -> list:
+def axis_values(x, value, name: str) -> list:
     """Return a number, or one for each dimension of ``x``, as a list of tensors."""
     value, rank = alike(real_like(x), value)[1], len(x.shape)
     if tuple(value.shape) not in ((), (rank,)) or not rank:
@@ -243,7 +243,7 @@ def affine_transform(
         sizes = [int(number("ndimage", "output_shape", n)) for n in each(output_shape, rank, "output_shape")]
         if any(n < 1 for n in sizes):
             raise wrong("output_shape", "be positive", sizes)
-    places, grid = of_axes(x, offset, "offset"), _grid(sizes, x)
+    places, grid = axis_values(x, offset, "offset"), _grid(sizes, x)
     for i in range(rank):
         for j in range(rank) if len(given) > 1 else [i]:
             places[i] = places[i] + (matrix[i, j] if len(given) > 1 else matrix[i]) * grid[j]
@@ -264,7 +264,7 @@ def shift(
         By ``input`` and ``shift``.
     """
     x, order, dtype = _prepared(input, order, output, mode)
-    places = [at - by for at, by in zip(_grid([int(n) for n in x.shape], x), of_axes(x, shift, "shift"))]
+    places = [at - by for at, by in zip(_grid([int(n) for n in x.shape], x), axis_values(x, shift, "shift"))]
     return closed(_values(x, places, order, mode, cval, prefilter), dtype)
 
 

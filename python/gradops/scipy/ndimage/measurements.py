@@ -14,9 +14,9 @@ from ...annotations import Axis, Integer, Tensor
 from ...errors import ShapeError
 from .._define import family
 from .._neighbours import last, number
-from .._tensors import as_complex, beside, constant, inexact, is_complex, numbers, wrong
+from .._tensors import as_complex, constant, constant_like, inexact, is_complex, numbers, wrong
 from .filters import closed, opened
-from .interpolation import of_axes
+from .interpolation import axis_values
 
 KNOWN = """
 binary_closing binary_dilation binary_erosion binary_fill_holes binary_hit_or_miss binary_opening binary_propagation
@@ -128,7 +128,7 @@ def center_of_mass(input: Tensor, labels=None, index=None):
 
     def along(axis):
         def formula(x, places):
-            at = beside(np.unravel_index(places, groups.sizes)[axis], x)
+            at = constant_like(np.unravel_index(places, groups.sizes)[axis], x)
             return ops.sum(x * at) / ops.sum(x)
 
         return formula
@@ -160,13 +160,13 @@ def _frequencies(x, n, axis) -> list:
         half = n >= 0 and i == axis
         whole = np.arange(size) if half else np.round(np.fft.fftfreq(size) * size)
         shape = [-1 if j == i else 1 for j in range(len(x.shape))]
-        found.append(ops.reshape(beside(whole / max(n if half else size, 1), ops.real(x)), shape))
+        found.append(ops.reshape(constant_like(whole / max(n if half else size, 1), ops.real(x)), shape))
     return found
 
 
 def _filtered(x, value, name: str, n, axis, factor):
     """Multiply a spectrum by ``factor(value, frequencies)`` for each dimension."""
-    for one, at in zip(of_axes(x, value, name), _frequencies(x, n, axis)):
+    for one, at in zip(axis_values(x, value, name), _frequencies(x, n, axis)):
         x = ops.multiply(x, factor(one, at))
     return x
 

@@ -17,7 +17,7 @@ from ...ops._checks import check_axes
 from .._define import family
 from .._neighbours import alike, number, patches
 from .._tensors import is_complex, numbers, wrong
-from .filters import ARGUMENTS, ERRORS, SAME, before, beyond, closed, each, in_order, opened, whole
+from .filters import ARGUMENTS, ERRORS, SAME, closed, each, opened, padding_rules, sort_by_axis, whole, window_start
 
 __all__ = """
 black_tophat grey_closing grey_dilation grey_erosion grey_opening maximum_filter maximum_filter1d median_filter
@@ -51,15 +51,15 @@ class _Windows:
         elif structure is not None:
             window = [int(n) for n in structure.shape]
         elif size is not None:
-            window = in_order(along, [whole(n, "size") for n in each(size, count, "size")])
+            window = sort_by_axis(along, [whole(n, "size") for n in each(size, count, "size")])
         else:
             raise wrong("size", "be given, or `footprint`")
         if len(window) != count:
             raise wrong("structure", f"have a dimension for each of {count} axes", len(window))
-        origins = in_order(along, each(origin, count, "origin"))
+        origins = sort_by_axis(along, each(origin, count, "origin"))
         sizes, starts, edges = [1] * rank, [0] * rank, ["constant"] * rank
-        for axis, n, shift, how in zip(sorted(along), window, origins, in_order(along, beyond(mode, count))):
-            sizes[axis], starts[axis], edges[axis] = n, before(n, shift, turned), how
+        for axis, n, shift, how in zip(sorted(along), window, origins, sort_by_axis(along, padding_rules(mode, count))):
+            sizes[axis], starts[axis], edges[axis] = n, window_start(n, shift, turned), how
         self.marks = None if marks is None else tuple(marks.ravel().tolist())
         self.count = math.prod(window) if self.marks is None else sum(self.marks)
         self.near = patches(x, sizes, self.marks, starts, edges, number("ndimage", "cval", cval))

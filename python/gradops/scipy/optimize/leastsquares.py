@@ -15,9 +15,9 @@ from ... import _scipy, functional, ops
 from ...annotations import Function, Tensor
 from ...errors import ArgumentError, meant
 from ...functional.implicit import connected
-from .._solving import Problem, marked, numbers, of_tensors, solver
-from .._tensors import beside, floating, inexact, wrong
-from .minima import Bounds, as_beside, minimum
+from .._solving import Problem, library_tensor, marked, numbers, solver
+from .._tensors import constant_like, floating, inexact, wrong
+from .minima import Bounds, cast_like, minimum
 
 __all__ = "curve_fit isotonic_regression least_squares leastsq lsq_linear nnls".split()
 
@@ -165,7 +165,7 @@ def curve_fit(
     name = "scipy.optimize.curve_fit"
     if not callable(f):
         Problem(name, "f", f, 0.0)
-    f, like = marked(f), of_tensors(xdata, ydata, sigma, p0)
+    f, like = marked(f), library_tensor(xdata, ydata, sigma, p0)
     count = len(inspect.signature(f).parameters) - 1 if p0 is None else np.size(numbers(name, p0, "p0"))
     if nan_policy not in (None, "raise") or check_finite is False:
         raise ArgumentError(
@@ -181,8 +181,8 @@ def curve_fit(
         if deviations is None:
             return rest
         if covariance:
-            return ops.solve_triangular(ops.cholesky(as_beside(deviations, rest)), rest, lower=True)
-        return rest / as_beside(deviations, rest)
+            return ops.solve_triangular(ops.cholesky(cast_like(deviations, rest)), rest, lower=True)
+        return rest / cast_like(deviations, rest)
 
     problem = Problem(name, "f", residuals, np.zeros(count), data, beside=(like,))
 
@@ -236,17 +236,19 @@ def nnls(A: Tensor, b: Tensor, *, maxiter=None) -> Any:
     name = "scipy.optimize.nnls"
     A, b = _together(A, b)
     x, norm = _scipy.optimize.nnls(numbers(name, A, "A"), numbers(name, b, "b"), maxiter=maxiter)
-    if of_tensors(A, b) is None and not (connected(A) or connected(b)):
+    if library_tensor(A, b) is None and not (connected(A) or connected(b)):
         return x, norm
     free = np.flatnonzero(x > 0)
-    found = _scattered(_fitted(A, b, free), free, beside(np.zeros(len(x)), A))
-    return found, ops.norm(ops.matmul(A, found) - b) if norm else beside(norm, A)
+    found = _scattered(_fitted(A, b, free), free, constant_like(np.zeros(len(x)), A))
+    return found, ops.norm(ops.matmul(A, found) - b) if norm else constant_like(norm, A)
 
 
 def _together(A, b):
-    like = of_tensors(A, b)
+    like = library_tensor(A, b)
     if like is not None:
-        A, b = (x if ops.is_tensor(x) and not isinstance(x, np.ndarray) else beside(x, inexact(like)) for x in (A, b))
+        A, b = (
+            x if ops.is_tensor(x) and not isinstance(x, np.ndarray) else constant_like(x, inexact(like)) for x in (A, b)
+        )
     return floating(A, b)
 
 
@@ -296,7 +298,7 @@ def lsq_linear(
         matrix, numbers(name, b, "b"), ends, method, tol, lsq_solver, lsmr_tol, max_iter, verbose
     )
     moving = limits is not None and limits.pairs is not None and any(connected(e) for p in limits.pairs for e in p)
-    if of_tensors(A, b) is None and not (connected(A) or connected(b) or moving):
+    if library_tensor(A, b) is None and not (connected(A) or connected(b) or moving):
         return result
     side = np.zeros(matrix.shape[1], int)
     if limits is not None:
@@ -333,7 +335,7 @@ def isotonic_regression(y: Tensor, *, weights=None, increasing: bool = True) -> 
         numbers(name, y, "y"), weights=numbers(name, w, "weights"), increasing=increasing
     )
     blocks = np.repeat(np.arange(len(result.blocks) - 1), np.diff(result.blocks))
-    members = beside((blocks == np.arange(len(result.blocks) - 1)[:, None]).astype(float), y)
+    members = constant_like((blocks == np.arange(len(result.blocks) - 1)[:, None]).astype(float), y)
     means = ops.matmul(members, w * y) / ops.matmul(members, w)
     result.x = ops.matmul(ops.transpose(members), means)
     return result

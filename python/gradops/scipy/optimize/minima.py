@@ -17,8 +17,8 @@ from ...functional.implicit import connected
 from .. import _compiled
 from .._define import family
 from .._solving import Problem, numbers, solution, solver
-from .._tensors import beside, wrong
-from .roots import in_program
+from .._tensors import constant_like, wrong
+from .roots import traced_result
 
 __all__ = """
 brent fmin fmin_bfgs fmin_cg fmin_l_bfgs_b fmin_ncg fmin_powell fmin_tnc fminbound golden minimize
@@ -66,14 +66,14 @@ class Bounds:
     def end(self, i, side, like):
         """Return a bound as a tensor, with derivatives by the bound that was given."""
         if self.pairs is not None:
-            return ops.reshape(as_beside(self.pairs[i][0 if side < 0 else 1], like), (1,))
-        return beside([(self.low if side < 0 else self.high)[i]], like)
+            return ops.reshape(cast_like(self.pairs[i][0 if side < 0 else 1], like), (1,))
+        return constant_like([(self.low if side < 0 else self.high)[i]], like)
 
 
-def as_beside(value, like):
+def cast_like(value, like):
     if ops.is_tensor(value) and not isinstance(value, np.ndarray):
         return ops.cast(value, ops.dtype(like))
-    return beside(value, like)
+    return constant_like(value, like)
 
 
 def minimum(problem: Problem, x: np.ndarray, bounds: Bounds | None = None, sign: float = 1.0):
@@ -94,12 +94,12 @@ def minimum(problem: Problem, x: np.ndarray, bounds: Bounds | None = None, sign:
         return ops.take(ops.concatenate([z, rest]), order, axis=0)
 
     if not len(free):
-        return whole(beside(np.zeros(0), at), ends)
+        return whole(constant_like(np.zeros(0), at), ends)
     found = solution(
         problem.name,
         functional.grad(lambda z: problem(whole(z, ends))),
         functional.grad(lambda z: problem.held(whole(z, ops.stop_gradient(ends)))),
-        beside(np.asarray(x, float)[free], at),
+        constant_like(np.asarray(x, float)[free], at),
         NO_CURVATURE,
     )
     return whole(found, ends)
@@ -163,7 +163,7 @@ def minimize(
     except JitError:
         if conditions or bounds is not None or callback is not None:
             raise
-        return in_program(problem, _compiled.least(problem, start, problem.near(start)))
+        return traced_result(problem, _compiled.least(problem, start, problem.near(start)))
     if conditions:
         result.x = _constrained(problem, result.x, limits, conditions)
     elif result.success or result.status == 2:
@@ -201,7 +201,7 @@ class Condition:
             self.low, self.high = 0.0, 0.0 if kind == "eq" else np.inf
         elif hasattr(given, "A"):
             matrix = given.A.toarray() if hasattr(given.A, "toarray") else np.atleast_2d(given.A)
-            function, args = (lambda x: ops.matmul(beside(matrix, x), x)), ()
+            function, args = (lambda x: ops.matmul(constant_like(matrix, x), x)), ()
             self.low, self.high = given.lb, given.ub
         elif hasattr(given, "fun"):
             function, args, self.low, self.high = given.fun, (), given.lb, given.ub
@@ -277,8 +277,8 @@ def _constrained(problem: Problem, x: np.ndarray, limits: Bounds, conditions: Se
                     value = z
                 else:
                     value = ops.reshape((condition.problem.held if held else condition.problem)(z), (-1,))
-                values.append(ops.take(value, places, axis=0) - beside(ends, at))
-            return ops.concatenate(values) if values else beside(np.zeros(0), at)
+                values.append(ops.take(value, places, axis=0) - constant_like(ends, at))
+            return ops.concatenate(values) if values else constant_like(np.zeros(0), at)
 
         def lagrange(z, weights):
             return (problem.held if held else problem)(z) - ops.sum(weights * conditions_at(z))
@@ -291,7 +291,7 @@ def _constrained(problem: Problem, x: np.ndarray, limits: Bounds, conditions: Se
         return of_all
 
     lacking = "its active constraints depend on each other, or the matrix of second derivatives is singular there"
-    return solution(problem.name, residual(False), residual(True), beside(start, at), lacking)[:size]
+    return solution(problem.name, residual(False), residual(True), constant_like(start, at), lacking)[:size]
 
 
 @solver
@@ -315,12 +315,12 @@ def minimize_scalar(fun: Function, bracket=None, bounds=None, args=(), method=No
     limits = None if bounds is None else Bounds(name, [tuple(bounds)], 1)
     found = None if limits is None else (limits.low[0], limits.high[0])
     result = _scipy.optimize.minimize_scalar(lambda x: float(problem.value(x)), ends, found, (), method, tol, options)
-    result.x = of_one_number(problem, result.x, limits, (options or {}).get("xatol", 1e-5))
+    result.x = scalar_minimum(problem, result.x, limits, (options or {}).get("xatol", 1e-5))
     result.fun = problem(result.x) if connected(result.x) or problem.like is not None else result.fun
     return result
 
 
-def of_one_number(problem: Problem, x, limits: Bounds | None = None, tol: float = 0.0):
+def scalar_minimum(problem: Problem, x, limits: Bounds | None = None, tol: float = 0.0):
     if limits is None or limits.pairs is None:
         return minimum(problem, x)
     x = float(np.clip(x, limits.low[0], limits.high[0]))
@@ -365,7 +365,7 @@ def _scalar(name: str, func, args, full_output, bounds=None, brack=None, **optio
         options["brack"] = tuple(float(numbers(problem.name, b, "brack")) for b in brack)
     ends = () if limits is None else (limits.low[0], limits.high[0])
     x, _, *more = getattr(_scipy.optimize, name)(lambda x: float(problem.value(x)), *ends, **options, full_output=1)
-    x = of_one_number(problem, x, limits, options.get("xtol", 0.0))
+    x = scalar_minimum(problem, x, limits, options.get("xtol", 0.0))
     return (x, problem(x), *more) if full_output else x
 
 

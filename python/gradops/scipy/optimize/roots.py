@@ -38,7 +38,7 @@ def moving(problem: Problem, x, minus: bool = False, lacking: str = NO_SLOPE):
 IN_PROGRAM = "Found in a compiled program, without SciPy."
 
 
-def in_program(problem: Problem, x) -> Any:
+def traced_result(problem: Problem, x) -> Any:
     """Return SciPy's result object for a solution found inside a traced program."""
     return _scipy.optimize.OptimizeResult(x=x, fun=problem(x), message=IN_PROGRAM)
 
@@ -230,7 +230,7 @@ def root(fun: Function, x0: Tensor, args=(), method="hybr", jac=None, tol=None, 
     except JitError:
         if start.ndim != 1 or jac is True:
             raise
-        return in_program(problem, _compiled.root_near(problem, start, problem.near(start)))
+        return traced_result(problem, _compiled.root_near(problem, start, problem.near(start)))
     if method == "lm" and np.size(result.fun) != np.size(result.x):
         raise ArgumentError(
             f"`{problem.name}`: `fun` must give as many numbers as `x0` has; got {np.size(result.fun)}.",

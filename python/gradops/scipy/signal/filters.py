@@ -17,7 +17,7 @@ from ...extend import op as make_op
 from ...ops._checks import choice, integer, known
 from .._define import LIBRARIES, family
 from .._neighbours import alike, back, extended, last, line, vector
-from .._tensors import beside, wrong
+from .._tensors import constant_like, wrong
 
 __all__ = ["filtfilt", "lfilter", "lfilter_zi", "lfiltic", "sosfilt", "sosfilt_zi", "sosfiltfilt"]
 
@@ -328,7 +328,7 @@ def _same_both_ways(b, a, x, irlen: int | None):
     m = n if irlen is None else integer("filtfilt", irlen, "irlen", 1)
     m = m if 2 * m < n else n
     # The filter's output for each unit state, and that output filtered from the other side; a row for each state.
-    free = _filtered(b, a, beside(np.zeros((order, m)), x), beside(np.eye(order), x))[0]
+    free = _filtered(b, a, constant_like(np.zeros((order, m)), x), constant_like(np.eye(order), x))[0]
     after = run(ops.flip(free, -1))
     starts, ends, rest = ops.flip(after, -1), ops.flip(free, -1), other - there
     rows = starts - free, ends - after

@@ -19,7 +19,7 @@ from .. import fft
 from .._define import composed, family
 from .._formulas import held
 from .._neighbours import alike, back, last, number, real_like, vector
-from .._tensors import as_complex, beside, inexact, numbers, wrong
+from .._tensors import as_complex, constant_like, inexact, numbers, wrong
 from .spectra import _rate
 
 __all__ = ["czt", "lombscargle", "vectorstrength", "zoom_fft"]
@@ -99,7 +99,7 @@ def _factors(before, wk2, n: int, m: int) -> tuple:
 
 def _bluestein(x, m: int, factors: tuple):
     n, like = int(x.shape[-1]), real_like(x)
-    before, kernel, after = [as_complex(beside(re, like), beside(im, like)) for re, im in factors]
+    before, kernel, after = [as_complex(constant_like(re, like), constant_like(im, like)) for re, im in factors]
     y = fft.ifft(fft.fft(ops.multiply(x, before), int(kernel.shape[0])) * kernel)
     return y[..., n - 1 : n + m - 1] * after
 

@@ -15,7 +15,7 @@ from ...errors import ArgumentError
 from ...ops._checks import known
 from .._define import family
 from .._neighbours import alike, conj, line, number, real_like, vector
-from .._tensors import as_complex, beside, constant, is_complex, wrong
+from .._tensors import as_complex, constant, constant_like, is_complex, wrong
 from .filters import _sections
 
 __all__ = ["freqs", "freqs_zpk", "freqz", "freqz_sos", "freqz_zpk", "group_delay", "sosfreqz"]
@@ -56,7 +56,7 @@ def _grid(function: str, places, whole: bool, fs, like, endpoint: bool = False, 
     if places < 0:
         raise wrong(name, "not be negative", places)
     step = (2 * math.pi if whole else math.pi) / max(int(places) - endpoint, 1)
-    return beside(np.arange(int(places)), real_like(like)) * step, float(rate)
+    return constant_like(np.arange(int(places)), real_like(like)) * step, float(rate)
 
 
 def _turned(w):
@@ -143,7 +143,7 @@ def _analogue(function: str, worN, like, *filters, kind: str):
         if any(value is None for value in values):
             raise wrong("worN", "be the frequencies where the filter has no values yet")
         at = constant("signal.findfreqs")(*values, 200 if worN is None else int(worN), kind=kind)
-        return beside(np.asarray(at), real_like(like))
+        return constant_like(np.asarray(at), real_like(like))
     return real_like(vector(function, alike(real_like(like), worN)[1], "worN"))
 
 
@@ -187,7 +187,7 @@ def group_delay(system, w=512, whole: bool = False, fs=2 * math.pi) -> tuple:
     c = line(b, conj(ops.flip(a, 0)), taps - 1, taps - 1)
     z = _turned(at)
     below = _series(c, z)
-    above = _series(ops.multiply(c, beside(np.arange(int(c.shape[0])), real_like(c))), z)
+    above = _series(ops.multiply(c, constant_like(np.arange(int(c.shape[0])), real_like(c))), z)
     size = ops.real(below) ** 2 + ops.imag(below) ** 2
     singular = size == 0
     ratio = ops.real(above * conj(below)) / ops.where(singular, ops.ones_like(size), size)

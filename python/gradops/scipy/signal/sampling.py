@@ -19,7 +19,7 @@ from ...ops._checks import choice
 from .. import fft
 from .._define import composed
 from .._neighbours import alike, back, designed, extended, last, real_like, vector
-from .._tensors import as_complex, beside, constant, inexact, is_complex, wrong
+from .._tensors import as_complex, constant, constant_like, inexact, is_complex, wrong
 from .convolution import upfirdn
 from .filters import sosfilt, sosfiltfilt
 
@@ -66,7 +66,7 @@ def resample(
     if t is None:
         return y
     t = vector("resample", inexact(t), "t")
-    return y, t[0] + (t[1] - t[0]) * (n / num) * beside(np.arange(num), t)
+    return y, t[0] + (t[1] - t[0]) * (n / num) * constant_like(np.arange(num), t)
 
 
 @tracing.constant
@@ -104,7 +104,7 @@ def _resampled(x, num: int, factors):
     if factors is not None:
         folded = (factors[1:count] + ops.flip(factors[n - count + 1 :], 0)) / 2
         spectrum = ops.multiply(spectrum, ops.concatenate([factors[:1], folded], 0))
-    weights = beside(_without_pair(m, num, n), ops.real(spectrum))
+    weights = constant_like(_without_pair(m, num, n), ops.real(spectrum))
     return fft.irfft(ops.multiply(spectrum[..., : m // 2 + 1], weights), num)
 
 
@@ -172,7 +172,7 @@ def resample_poly(
     else:
         rate = max(up, down)
         half = 10 * rate
-        h = beside(designed("signal.firwin", 2 * half + 1, 1.0 / rate, (("window", window),)), real_like(x))
+        h = constant_like(designed("signal.firwin", 2 * half + 1, 1.0 / rate, (("window", window),)), real_like(x))
     wanted = -(-n * up // down)
     before = down - half % down
     removed = (half + before) // down
@@ -218,12 +218,12 @@ def decimate(
     x, axis = last("decimate", inexact(x), axis)
     if ftype == "fir":
         taps = (20 * q if n is None else int(n)) + 1
-        h = beside(designed("signal.firwin", taps, 1.0 / q, (("window", "hamming"),)), real_like(x))
+        h = constant_like(designed("signal.firwin", taps, 1.0 / q, (("window", "hamming"),)), real_like(x))
         if zero_phase:
             return back(resample_poly(x, 1, q, -1, h), axis)
         return back(upfirdn(h, x, 1, q)[..., : -(-int(x.shape[-1]) // q)], axis)
     order = 8 if n is None else int(n)
-    sos = beside(designed("signal.cheby1", order, 0.05, 0.8 / q, (("output", "sos"),)), real_like(x))
+    sos = constant_like(designed("signal.cheby1", order, 0.05, 0.8 / q, (("output", "sos"),)), real_like(x))
     padlen = 3 * (2 * ((order + 1) // 2) + 1 - order % 2)  # SciPy's default, which counts a first-order section as half
     y = sosfiltfilt(sos, x, padlen=padlen) if zero_phase else sosfilt(sos, x)
     return back(y[..., ::q], axis)

@@ -18,7 +18,7 @@ from ...ops._checks import choice
 from .. import fft
 from .._define import composed, family
 from .._neighbours import alike, back, bilinear, designed, extended, last, line, number, patches, real_like
-from .._tensors import beside, constant, floating, inexact, is_complex, numbers, wrong
+from .._tensors import constant, constant_like, floating, inexact, is_complex, numbers, wrong
 from .convolution import convolve
 from .sampling import resample
 
@@ -78,12 +78,12 @@ def savgol_filter(
     if mode == "interp" and width > n:
         raise wrong("window_length", f"be at most the {n} elements of `x` with `mode='interp'`", width)
     wide = extended(x, before, width - 1 - before, SAVGOL_MODES[mode], -1, fill)
-    y = line(wide, beside(weights, real_like(x)), 0, 0)
+    y = line(wide, constant_like(weights, real_like(x)), 0, 0)
     if mode == "interp" and width > 1:
         first, final = _edges(width, order, deriv, step)
         half = width // 2
-        start = by_matrix(x[..., :width], beside(first, real_like(x)))
-        end = by_matrix(x[..., n - width :], beside(final, real_like(x)))
+        start = matrix_product(x[..., :width], constant_like(first, real_like(x)))
+        end = matrix_product(x[..., n - width :], constant_like(final, real_like(x)))
         y = ops.concatenate([start, y[..., half : n - half], end], -1)
     return back(y, axis)
 
@@ -187,7 +187,7 @@ def wiener(im: Tensor, mysize: Integers | None = None, noise: Tensor | None = No
     if not im.shape:
         raise wrong("im", "have at least one dimension", kind=ShapeError)
     sizes = _windows("wiener", mysize, len(im.shape), "mysize")
-    ones, count = ops.ones_like(beside(np.ones(sizes), im)), math.prod(sizes)
+    ones, count = ops.ones_like(constant_like(np.ones(sizes), im)), math.prod(sizes)
     mean = convolve(im, ones, "same") / count
     variance = convolve(im * im, ones, "same") / count - mean * mean
     noise = ops.mean(variance) if noise is None else noise
@@ -217,15 +217,15 @@ def detrend(
     x, axis = last("detrend", inexact(data), axis)
     if not isinstance(bp, (int, list, tuple)):
         bp = np.ravel(numbers("detrend", "bp", bp)).tolist()
-    return back(without_trend(x, type, bp), axis)
+    return back(detrended(x, type, bp), axis)
 
 
-def by_matrix(x, matrix):
+def matrix_product(x, matrix):
     """Return the product with a real matrix; complex tensors are multiplied by parts."""
     return bilinear(ops.matmul, x, matrix)
 
 
-def without_trend(x, type: str, breaks=0):
+def detrended(x, type: str, breaks=0):
     """Remove the mean or lines along the last dimension."""
     if type in ("constant", "c"):
         return x - ops.mean(x, -1, keepdims=True)
@@ -235,9 +235,9 @@ def without_trend(x, type: str, breaks=0):
         raise wrong("bp", f"be whole numbers from 0 to {n}", repr(breaks))
     parts = []
     for start, stop in zip(where[:-1], where[1:]):
-        basis = beside(_lines(stop - start), real_like(x))
+        basis = constant_like(_lines(stop - start), real_like(x))
         part = x[..., start:stop]
-        parts.append(part - by_matrix(by_matrix(part, basis), ops.transpose(basis)))
+        parts.append(part - matrix_product(matrix_product(part, basis), ops.transpose(basis)))
     return ops.concatenate(parts, -1) if len(parts) > 1 else parts[0] if parts else x
 
 
@@ -268,7 +268,9 @@ def hilbert(x: Tensor, N: Integer | None = None, axis: Axis = -1) -> Tensor:
     _no_complex(x, "x")
     x, axis = last("hilbert", x, axis)
     spectrum = fft.fft(x, N)
-    return back(fft.ifft(ops.multiply(spectrum, beside(_upper(int(spectrum.shape[-1])), ops.real(spectrum)))), axis)
+    return back(
+        fft.ifft(ops.multiply(spectrum, constant_like(_upper(int(spectrum.shape[-1])), ops.real(spectrum)))), axis
+    )
 
 
 @analytic
@@ -279,7 +281,7 @@ def hilbert2(x: Tensor, N=None, axes=(-2, -1)) -> Tensor:
     if len(axes) != 2:
         raise wrong("axes", "be two dimensions", repr(axes))
     spectrum = ops.moveaxis(fft.fft2(x, (N, N) if isinstance(N, int) else N, axes), list(axes), [-2, -1])
-    rows, columns = [beside(_quadrant(int(n)), ops.real(spectrum)) for n in spectrum.shape[-2:]]
+    rows, columns = [constant_like(_quadrant(int(n)), ops.real(spectrum)) for n in spectrum.shape[-2:]]
     spectrum = ops.multiply(spectrum, ops.expand_dims(rows, 1) * columns)
     return fft.ifft2(ops.moveaxis(spectrum, [-2, -1], list(axes)), None, axes)
 
@@ -331,12 +333,12 @@ def envelope(
     real = not is_complex(z)
     band, rest, places = _band(n, count, start, stop, real, residual == "lowpass")
     spectrum = fft.fft(z)
-    inner = ops.take(ops.multiply(spectrum, beside(band, ops.real(spectrum))), places, -1)
+    inner = ops.take(ops.multiply(spectrum, constant_like(band, ops.real(spectrum))), places, -1)
     found = fft.ifft(inner, count) * (count / n)
     found = ops.real(found) ** 2 + ops.imag(found) ** 2 if squared else ops.abs(found)
     if residual is None:
         return back(found, axis)
-    left = ops.multiply(spectrum, beside(rest, ops.real(spectrum)))
+    left = ops.multiply(spectrum, constant_like(rest, ops.real(spectrum)))
     left = fft.irfft(left, count) * (count / n) if real else resample(left, count, axis=-1, domain="freq")
     found, left = floating(back(found, axis), back(left, axis))
     return ops.stack([found, left], 0)

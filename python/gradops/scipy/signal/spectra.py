@@ -19,8 +19,8 @@ from ...ops.sequences import overlap_add
 from .. import fft
 from .._define import family
 from .._neighbours import alike, back, conj, designed, extended, last, number, real_like, vector
-from .._tensors import as_complex, beside, inexact, is_complex, wrong
-from .smoothing import without_trend
+from .._tensors import as_complex, constant_like, inexact, is_complex, wrong
+from .smoothing import detrended
 
 __all__ = "coherence csd istft periodogram spectrogram stft welch".split()
 
@@ -63,7 +63,7 @@ class _Frames:
             raise wrong("nperseg", "be at least 1", length)
         if isinstance(window, (str, tuple)):
             length = min(256 if length is None else length, n)
-            self.window = beside(designed("signal.get_window", window, length), real_like(like))
+            self.window = constant_like(designed("signal.get_window", window, length), real_like(like))
         else:
             self.window = vector(function, alike(real_like(like), window)[1], "window")
             size = int(self.window.shape[0])
@@ -97,18 +97,18 @@ class _Frames:
             parts = detrend(parts)
         elif detrend is not False and detrend is not None:
             choice(self.function, detrend, ("constant", "linear", "c", "l"), "detrend")
-            parts = without_trend(parts, detrend)
+            parts = detrended(parts, detrend)
         return (fft.rfft if onesided else fft.fft)(ops.multiply(parts, self.window), self.nfft)
 
     def frequencies(self, fs, onesided: bool, like):
         found = designed("fft.rfftfreq" if onesided else "fft.fftfreq", self.nfft)
-        return beside(found, real_like(like)) * fs
+        return constant_like(found, real_like(like)) * fs
 
     def twice(self, y, onesided: bool):
         """Double the squares of a one-sided spectrum, to include the negative frequencies."""
         if not onesided:
             return y
-        return ops.multiply(y, beside(_doubled(self.nfft), real_like(y)))
+        return ops.multiply(y, constant_like(_doubled(self.nfft), real_like(y)))
 
 
 @tracing.constant
@@ -185,7 +185,7 @@ def periodogram(
         x, n, nfft = x[..., : max(int(nfft), 0)], int(nfft), None
     window = "boxcar" if window is None else window
     if isinstance(window, (str, tuple)) and n > 0:
-        window = beside(designed("signal.get_window", window, n), real_like(x))
+        window = constant_like(designed("signal.get_window", window, n), real_like(x))
     f, p = _cross("periodogram", x, None, fs, window, None, 0, nfft, detrend, return_onesided, scaling, -1, "mean")
     return f, back(p, axis)
 
@@ -245,7 +245,7 @@ def _short(function, x, frames, fs, detrend, onesided, boundary, padded) -> tupl
     n = int(x.shape[-1])
     count = (n - frames.length) // frames.step + 1
     first = 0.0 if boundary is not None else frames.length / 2
-    times = (first + beside(np.arange(count), real_like(x)) * frames.step) / fs
+    times = (first + constant_like(np.arange(count), real_like(x)) * frames.step) / fs
     return times, ops.swapaxes(frames.spectra(x, detrend, onesided), -1, -2)
 
 
@@ -377,5 +377,5 @@ def istft(
     x = ops.divide(x, ops.where(norm > 1e-10, norm, ops.ones_like(norm)))
     if input_onesided:
         x = real_like(x)
-    times = beside(np.arange(int(x.shape[-1])), real_like(x)) / fs
+    times = constant_like(np.arange(int(x.shape[-1])), real_like(x)) / fs
     return times, back(x, time - (freq < time))

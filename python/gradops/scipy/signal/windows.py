@@ -29,7 +29,7 @@ from ...ops.special import i0
 from .._define import family
 from .._names import namespace
 from .._neighbours import vector
-from .._tensors import beside, constant, inexact, wrong
+from .._tensors import constant, constant_like, inexact, wrong
 
 CONSTANT = (
     "barthann bartlett blackman blackmanharris bohman boxcar chebwin cosine dpss flattop get_window hamming hann "
@@ -61,9 +61,9 @@ def _made(M, sym, parameter, formula: Callable):
         raise wrong("M", "not be negative", count)
     like = inexact(parameter)
     if count <= 1:
-        return beside(np.ones(count), like) + 0 * ops.sum(like)
+        return constant_like(np.ones(count), like) + 0 * ops.sum(like)
     size = count if sym else count + 1
-    return formula(beside(np.arange(size, dtype=float), like), size)[:count]
+    return formula(constant_like(np.arange(size, dtype=float), like), size)[:count]
 
 
 def _of(name: str, *given, **named):
@@ -116,7 +116,7 @@ def general_cosine(M: Integer, a: Tensor, sym: bool = True) -> Tensor:
 
 def _cosines(n, size: int, a):
     turns = np.outer(np.linspace(-math.pi, math.pi, size), np.arange(int(a.shape[0])))
-    return ops.matmul(beside(np.cos(turns), n), a)
+    return ops.matmul(constant_like(np.cos(turns), n), a)
 
 
 @window
@@ -169,7 +169,7 @@ def kaiser(M: Integer, beta: Tensor, sym: bool = True) -> Tensor:
 
     def formula(n, size):
         half = (size - 1) / 2
-        inner = beside(np.sqrt(np.maximum(1 - ((np.arange(size) - half) / half) ** 2, 0)), n)
+        inner = constant_like(np.sqrt(np.maximum(1 - ((np.arange(size) - half) / half) ** 2, 0)), n)
         return i0(beta * inner) / i0(beta)
 
     return _made(M, sym, beta, formula)

@@ -15,7 +15,7 @@ from ... import _scipy, ops
 from ...annotations import Tensor
 from ...extend import derivative, kernel
 from ...extend import op as make_op
-from .._hosted import of_matrices
+from .._hosted import register_matrix_kernel
 from .._tensors import is_complex
 from . import _pattern
 from ._columns import symbolic_of
@@ -138,7 +138,7 @@ def _solve_on_host(values, b, pattern, transposed):
     return factor.solve(np.asfortranarray(b), "T" if transposed else "N")
 
 
-of_matrices(solution, _each(_solve_on_host), like=1)
+register_matrix_kernel(solution, _each(_solve_on_host), like=1)
 
 
 def _solution_by_b(g, values, pattern, transposed):
@@ -166,7 +166,7 @@ def _log_determinant_on_host(values, first, pattern):
     return np.full((1, 1), np.nan if factor is None else factor.logdet)
 
 
-of_matrices(log_determinant, _each(_log_determinant_on_host), like=1)
+register_matrix_kernel(log_determinant, _each(_log_determinant_on_host), like=1)
 
 
 @make_op(name="scipy.sparse.inverse")
@@ -190,7 +190,7 @@ def _inverse_on_host(values, directions, pattern):
     return factor.inverse(symmetric.astype(float))[:, None]
 
 
-of_matrices(inverse, _each(_inverse_on_host))
+register_matrix_kernel(inverse, _each(_inverse_on_host))
 
 
 def _by_directions(g, values, directions, pattern):

@@ -97,18 +97,18 @@ def interned(shape: tuple[int, int], codes: np.ndarray) -> Pattern:
     return found
 
 
-def at(shape, rows, columns) -> tuple[Pattern, np.ndarray]:
+def coordinate_pattern(shape, rows, columns) -> tuple[Pattern, np.ndarray]:
     """Return the pattern of elements at rows and columns, in any order and possibly repeated; and each one's index."""
     shape = (int(shape[0]), int(shape[1]))
-    return tracing.outside(_at_places, shape, rows, columns)
+    return tracing.outside(_coordinate_pattern, shape, rows, columns)
 
 
-def _at_places(shape, rows, columns):
-    return _at(shape, np.asarray(rows, np.int64).tobytes(), np.asarray(columns, np.int64).tobytes())
+def _coordinate_pattern(shape, rows, columns):
+    return _cached_pattern(shape, np.asarray(rows, np.int64).tobytes(), np.asarray(columns, np.int64).tobytes())
 
 
 @functools.lru_cache(32)
-def _at(shape: tuple[int, int], rows: bytes, columns: bytes) -> tuple[Pattern, np.ndarray]:
+def _cached_pattern(shape: tuple[int, int], rows: bytes, columns: bytes) -> tuple[Pattern, np.ndarray]:
     first, second = [np.array(memoryview(x).cast("q"), np.int64) for x in (rows, columns)]  # owned: see `frombuffer`
     codes = second * max(shape[0], 1) + first
     unique, places = np.unique(codes, return_inverse=True)

@@ -17,12 +17,12 @@ from . import _pattern
 from ._pattern import Pattern
 
 
-def as_truths(found, *given):
+def restore_bool(found, *given):
     """Return a result as bool if all operands are bool, as SciPy's sums and products are."""
     return ops.cast(found, "bool") if all(ops.dtype(x) == "bool" for x in given) else found
 
 
-def of_dense(x, shape, name: str = "arg1") -> tuple[Pattern, Any]:
+def read_dense(x, shape, name: str = "arg1") -> tuple[Pattern, Any]:
     if not _checks.is_numeric(x):
         raise _checks.not_a_tensor("sparse", name, x)
     x = ops.convert_to_tensor(x)
@@ -30,12 +30,12 @@ def of_dense(x, shape, name: str = "arg1") -> tuple[Pattern, Any]:
         wanted = "two dimensions" if shape is None else f"the shape {shape}"
         raise ShapeError(f"`sparse`: `{name}` must have {wanted}; got the shape {tuple(x.shape)}.", argument=name)
     rows, columns = np.nonzero(_tensors.numbers("sparse", name, ops.stop_gradient(x)))
-    pattern, places = _pattern.at(x.shape, rows, columns)
+    pattern, places = _pattern.coordinate_pattern(x.shape, rows, columns)
     flat = ops.take(ops.reshape(x, (-1,)), rows * int(x.shape[1]) + columns, 0)
     return pattern, placed(flat, pattern, places)
 
 
-def of_places(data, rows: np.ndarray, columns: np.ndarray, shape) -> tuple[Pattern, Any]:
+def read_coordinates(data, rows: np.ndarray, columns: np.ndarray, shape) -> tuple[Pattern, Any]:
     data = _vector(data)
     if not len(rows) == len(columns) == data.shape[0]:
         raise ShapeError(
@@ -47,11 +47,11 @@ def of_places(data, rows: np.ndarray, columns: np.ndarray, shape) -> tuple[Patte
         shape = (rows.max(initial=-1) + 1, columns.max(initial=-1) + 1)
     if len(rows) and (min(rows.min(), columns.min()) < 0 or rows.max() >= shape[0] or columns.max() >= shape[1]):
         raise ShapeError(f"`sparse`: `arg1` has rows or columns beyond the shape {tuple(shape)}.", argument="arg1")
-    pattern, places = _pattern.at(shape, rows, columns)
+    pattern, places = _pattern.coordinate_pattern(shape, rows, columns)
     return pattern, placed(data, pattern, places)
 
 
-def of_starts(format: str, data, indices, indptr, shape) -> tuple[Pattern, Any]:
+def read_compressed(format: str, data, indices, indptr, shape) -> tuple[Pattern, Any]:
     inner, starts = whole_numbers(indices, "arg1"), whole_numbers(indptr, "arg1")
     counts = np.diff(starts)
     if not len(starts) or starts[0] or (counts < 0).any() or starts[-1] != len(inner):
@@ -63,13 +63,13 @@ def of_starts(format: str, data, indices, indptr, shape) -> tuple[Pattern, Any]:
     if shape[0 if format == "csr" else 1] != len(counts):
         raise ShapeError(f"`sparse`: `indptr` is of {len(counts)} rows or columns, not of {shape}.", argument="arg1")
     rows, columns = (outer, inner) if format == "csr" else (inner, outer)
-    return of_places(data, rows, columns, shape)
+    return read_coordinates(data, rows, columns, shape)
 
 
 def placed(data, pattern: Pattern, places: np.ndarray):
     """Return the values in the pattern's order; values at the same position are summed."""
     if len(places) > pattern.count:
-        return as_truths(ops.segment_sum(data, places, pattern.count), data)
+        return restore_bool(ops.segment_sum(data, places, pattern.count), data)
     if len(places) < 2 or (np.diff(places) > 0).all():
         return data
     return ops.take(data, np.argsort(places), 0)

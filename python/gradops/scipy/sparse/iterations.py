@@ -17,7 +17,7 @@ from ...errors import ArgumentError, ShapeError
 from ...extend import derivative
 from ...extend import op as make_op
 from .. import _define, _tensors
-from .._hosted import of_matrices
+from .._hosted import register_matrix_kernel
 from .._tensors import promoted
 from ._ops import _conj, _each, _outer
 from ._pattern import Pattern
@@ -74,7 +74,7 @@ def _iterate_on_host(values, b, pattern, transposed, method):
     return method((matrix.T if transposed else matrix).tocsr(), b)
 
 
-of_matrices(_iterated, _each(_iterate_on_host), like=1)
+register_matrix_kernel(_iterated, _each(_iterate_on_host), like=1)
 
 
 def _by_b(g, values, pattern, transposed, method):

@@ -17,7 +17,17 @@ from .._tensors import promoted
 from . import _pattern
 from ._ops import product
 from ._pattern import Pattern
-from ._reading import as_truths, dense, of_dense, of_places, of_starts, parts, placed, rank_of, whole_numbers
+from ._reading import (
+    dense,
+    parts,
+    placed,
+    rank_of,
+    read_compressed,
+    read_coordinates,
+    read_dense,
+    restore_bool,
+    whole_numbers,
+)
 
 FORMATS = ("csc", "csr", "coo")
 
@@ -153,7 +163,7 @@ class sparray:
         rows, columns = self.shape
         places = self.pattern.rows * columns + self.pattern.columns
         whole = ops.segment_sum(self.values, places, rows * columns)
-        return ops.reshape(as_truths(whole, self.values), self.shape)
+        return ops.reshape(restore_bool(whole, self.values), self.shape)
 
     todense = toarray
 
@@ -227,7 +237,7 @@ class sparray:
         return self.with_values(ops.negative(self.values))
 
     def __abs__(self):
-        return self.with_values(as_truths(ops.abs(self.values), self.values))
+        return self.with_values(restore_bool(ops.abs(self.values), self.values))
 
     def __add__(self, other):
         return _sum(self, other, ops.add)
@@ -414,10 +424,10 @@ def as_sparse(x, name: str = "A", dense: bool = False) -> Any:
         if x.ndim != 2:
             raise ShapeError(f"`sparse`: `{name}` must have two dimensions; got {x.ndim}.", argument=name)
         whole = x.tocoo()
-        pattern, places = _pattern.at(whole.shape, whole.row, whole.col)
+        pattern, places = _pattern.coordinate_pattern(whole.shape, whole.row, whole.col)
         return made(kind_of(x.format, _scipy.sparse.isspmatrix(x)), pattern, placed(whole.data, pattern, places))
     if dense and x is not None:
-        return made(csr_matrix, *of_dense(x, None, name))
+        return made(csr_matrix, *read_dense(x, None, name))
     raise ArgumentTypeError(
         f"`sparse`: `{name}` must be a sparse matrix; got {{value}}.",
         argument=name,
@@ -439,14 +449,14 @@ def _read(kind: Any, arg1, shape) -> tuple[Pattern, Any]:
         return found.pattern, found.values
     if isinstance(arg1, tuple):
         if len(arg1) == 2 and all(isinstance(n, (int, np.integer)) for n in arg1):
-            return _pattern.at(arg1, [], [])[0], np.zeros(0)
+            return _pattern.coordinate_pattern(arg1, [], [])[0], np.zeros(0)
         if len(arg1) == 2:
             rows, columns = (whole_numbers(x, "arg1") for x in parts(arg1[1], 2, "arg1"))
-            return of_places(arg1[0], rows, columns, shape)
+            return read_coordinates(arg1[0], rows, columns, shape)
         if len(arg1) == 3 and kind.format != "coo":
-            return of_starts(kind.format, *arg1, shape)
+            return read_compressed(kind.format, *arg1, shape)
         raise ArgumentTypeError(f"`sparse`: `arg1` is no matrix: a tuple of {len(arg1)}.", argument="arg1")
-    return of_dense(arg1, shape)
+    return read_dense(arg1, shape)
 
 
 # Matrices built from elements of others -------------------------------------------------------------------------------
@@ -474,7 +484,7 @@ def gathered(build: Callable, *parts) -> Any:
         start += part.nnz if isinstance(part, sparray) else int(np.prod(part.shape))
     whole = build(*numbers)
     found = whole.tocoo()
-    pattern, places = _pattern.at(found.shape, found.row, found.col)
+    pattern, places = _pattern.coordinate_pattern(found.shape, found.row, found.col)
     from_parts = np.empty(pattern.count, np.int64)
     from_parts[places] = found.data - 1
     flat = [part.values if isinstance(part, sparray) else ops.reshape(part, (-1,)) for part in parts]
@@ -515,15 +525,15 @@ def _sum(a, b, combine: Callable):
     _same_shape(a, b)
     left, right = _alike(a, b)
     if a.pattern is b.pattern:
-        return made(_computed(a), a.pattern, as_truths(combine(left, right), left, right))
+        return made(_computed(a), a.pattern, restore_bool(combine(left, right), left, right))
     pattern, places = _pattern.union(a.pattern, b.pattern)
     both = ops.concatenate([left, combine(ops.zeros_like(right), right)])
-    return made(_computed(a), pattern, as_truths(ops.segment_sum(both, places, pattern.count), left, right))
+    return made(_computed(a), pattern, restore_bool(ops.segment_sum(both, places, pattern.count), left, right))
 
 
 def products(a, b):
     """Return the elementwise products of two vectors of values."""
-    return as_truths(ops.multiply(a, b), a, b)
+    return restore_bool(ops.multiply(a, b), a, b)
 
 
 def _at_places(a, x):
@@ -571,7 +581,7 @@ def _of_sparse(a, b):
     pattern, left, right, places = _pattern.product(a.pattern, b.pattern)
     values = _alike(a, b)
     products = ops.multiply(ops.take(values[0], left, 0), ops.take(values[1], right, 0))
-    return made(_computed(a), pattern, as_truths(ops.segment_sum(products, places, pattern.count), *values))
+    return made(_computed(a), pattern, restore_bool(ops.segment_sum(products, places, pattern.count), *values))
 
 
 def power_of(A, power: int):
@@ -580,7 +590,9 @@ def power_of(A, power: int):
         raise ArgumentError("`sparse`: `power` must not be negative.", argument="power")
     if power == 0:
         each = np.arange(A.shape[0])
-        return made(type(A), _pattern.at(A.shape, each, each)[0], ops.ones((A.shape[0],), ops.dtype(A.values)))
+        return made(
+            type(A), _pattern.coordinate_pattern(A.shape, each, each)[0], ops.ones((A.shape[0],), ops.dtype(A.values))
+        )
     if power == 1:
         return A
     half = power_of(A, power // 2)

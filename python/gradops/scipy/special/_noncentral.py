@@ -16,8 +16,8 @@ import numpy as np
 from ... import ops
 from ...flow import stop_gradient
 from ...functional import grad
-from .._formulas import by_smaller, choose, deviance_part, exp, held, lgamma, log, stirling, where
-from .._hosted import TERMS, in_chunks, orders
+from .._formulas import choose, deviance_part, exp, held, lgamma, log, stirling, tail_from_smaller, where
+from .._hosted import TERMS, apply_in_chunks, orders
 from .._tensors import floating
 from ._tails import log_beta_density, log_gamma_density, log_poisson
 from .incomplete import BETA, GAMMA
@@ -60,7 +60,7 @@ def _sums(name: str, parameters: tuple[str, ...], term: Callable, window: Callab
                     total = _slope(total, i)
             return total(*given)
 
-        return in_chunks(of_part, count, first, step, *given, terms=TERMS // 64 if any(order) else TERMS)
+        return apply_in_chunks(of_part, count, first, step, *given, terms=TERMS // 64 if any(order) else TERMS)
 
     return orders(name, parameters, parameters, function, "The logarithm of a sum.", most=3)
 
@@ -247,7 +247,7 @@ def chi2_tail(x, df, nc, lower: bool, as_log: bool):
     """Return a tail of the noncentral chi-squared distribution, for positive ``x``."""
     given = floating(x, df, nc)
     tails = {tail: lambda *xs, tail=tail: value(CHI2[tail], *xs) for tail in CHI2}
-    return by_smaller(
+    return tail_from_smaller(
         given[0] < given[1] + given[2], lambda low: _chosen(low, tails, given, (1.0, 1.0, 0.0)), lower, as_log
     )
 
@@ -256,7 +256,7 @@ def beta_tail(x, y, a, b, nc, lower: bool, as_log: bool):
     """Return a tail of the noncentral beta distribution at ``x``, with ``y = 1 - x``, both positive."""
     given = x, y, a, b, nc = floating(x, y, a, b, nc)
     tails = {tail: lambda *xs, tail=tail: value(BETA_SUMS[tail], *xs) for tail in BETA_SUMS}
-    return by_smaller(
+    return tail_from_smaller(
         x * b < (a + nc / 2) * y, lambda low: _chosen(low, tails, given, (0.5, 0.5, 1.0, 1.0, 0.0)), lower, as_log
     )
 
@@ -269,4 +269,4 @@ def t_tail(t, df, nc, lower: bool, as_log: bool):
         sign = ops.where(low, 1.0, -1.0) * ops.ones_like(t)
         return value(T["lower"], sign * t, df, sign * nc)
 
-    return by_smaller(t < nc, smaller, lower, as_log)
+    return tail_from_smaller(t < nc, smaller, lower, as_log)

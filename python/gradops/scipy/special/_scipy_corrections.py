@@ -72,7 +72,7 @@ LARGE = 100.0
 """From this argument on SciPy's beta and binom lose digits."""
 
 
-def with_large_arguments(name: str, is_large: Callable, log: Callable, limits: tuple[float, float]) -> Callable:
+def correct_large_arguments(name: str, is_large: Callable, log: Callable, limits: tuple[float, float]) -> Callable:
     """Return SciPy's function, replaced by the exponential of its logarithm where arguments are large.
 
     SciPy divides gamma functions of large arguments: in SciPy 1.17.1 the error of ``beta(1e5, 5.3)`` is 9e-11, of
@@ -178,7 +178,7 @@ def log_beta_tail(a, b, x):
     return _tails.log_beta_tail(a, b, x, 1 - x)
 
 
-def _with_tiny_values(value, a, b, x):
+def _correct_tiny_values(value, a, b, x):
     """Replace values below 1e-280 by the integral over the tail.
 
     SciPy's values are 0 or have few digits there (scipy#24074; in SciPy 1.17.1 an error of 3e-12 at 2e-308).
@@ -195,7 +195,7 @@ def betainc(a, b, x):
     For integer shapes of a large sum SciPy sums binomial probabilities of a rounded ``1 - x`` (no issue known; at 40
     random arguments of SciPy 1.17.1 no error was seen).
     """
-    value = _with_tiny_values(_scipy.special.betainc(a, b, x), a, b, x)
+    value = _correct_tiny_values(_scipy.special.betainc(a, b, x), a, b, x)
     if greatest(a) + greatest(b) <= 1000:
         return value
     rounded = (value > 0.5) & (a + b > 1000) & (a == np.floor(a)) & (b == np.floor(b))
@@ -212,7 +212,7 @@ def beta_tails(a, b, x):
     upper = replace_where(1 - lower, small & ~near, lambda a, b, x: betainc(b, a, 1 - x), a, b, x)
     small = small & near
     if np.count_nonzero(small):
-        upper = replace_where(upper, small, lambda *v: _with_tiny_values(_scipy.special.betaincc(*v), *v), a, b, x)
+        upper = replace_where(upper, small, lambda *v: _correct_tiny_values(_scipy.special.betaincc(*v), *v), a, b, x)
     return lower, upper
 
 

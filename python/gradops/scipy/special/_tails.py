@@ -40,7 +40,7 @@ from .._formulas import (
     times_log,
     where,
 )
-from .._tensors import beside
+from .._tensors import constant_like
 
 _u = np.arange(-36, 40) / 10
 _NODES = np.exp(_u - np.exp(-_u))
@@ -60,11 +60,11 @@ class _Integral:
 
     def __init__(self, exponent, scale, *parameters):
         self.exponent, self.scale = exponent, scale
-        self.nodes = _column(scale) * beside(_NODES, scale)
+        self.nodes = _column(scale) * constant_like(_NODES, scale)
         self.parameters = parameters
         found = exponent(self.nodes, *self.parameters)
         e, *self.terms = found if isinstance(found, tuple) else (found,)
-        self.values = exp(-e) * beside(_WEIGHTS, scale)
+        self.values = exp(-e) * constant_like(_WEIGHTS, scale)
         self.total = ops.sum(self.values, -1)
 
     def log(self):
@@ -120,7 +120,7 @@ def psi_rise(a, d, start=0):
     Args:
         start: 1 leaves out the first term of the sum, ``1 / a - 1 / (a + d)``.
     """
-    steps = beside(_STEPS[start:], a) + _column(a)
+    steps = constant_like(_STEPS[start:], a) + _column(a)
     high = a + 10
     rise = ops.sum(_column(d) / (steps * (steps + _column(d))), -1)
     return rise + log1p(d / high) + d / (2 * high * (high + d)) + psi_series(high) - psi_series(high + d)

@@ -141,7 +141,7 @@ def betaln(a: Operand, b: Operand) -> Tensor:
 
 
 @ufunc(
-    corrected.with_large_arguments(
+    corrected.correct_large_arguments(
         "beta", corrected.is_large_pair, _formulas.log_beta, (corrected.LARGE, corrected.LARGE)
     ),
     a=lambda g, a, b, y: -g * y * _rise(a, b),
@@ -156,7 +156,7 @@ def beta(a: Operand, b: Operand) -> Tensor:
 
 
 @ufunc(
-    corrected.with_large_arguments(
+    corrected.correct_large_arguments(
         "binom", corrected.is_large_choice, lambda x, k: _formulas.log_choose(k, x - k), (corrected.LARGE, np.inf)
     ),
     x=lambda g, x, k, y: g * y * _rise(x - k + 1, k),

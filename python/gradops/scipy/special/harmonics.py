@@ -14,7 +14,7 @@ from ...extend import derivative
 from ...ops._checks import integer
 from .._define import composed, promoting, ufunc
 from .._formulas import choose
-from .._tensors import as_complex, beside, floating, wrong
+from .._tensors import as_complex, constant_like, floating, wrong
 from .orthogonal import eval_gegenbauer, eval_legendre, refusals
 
 __all__ = """
@@ -82,7 +82,7 @@ def legendre_p_all(n: Integer, z: Tensor, *, diff_n: Integer = 0) -> Tensor:
     """
     (z,) = floating(z)
     n = integer("legendre_p_all", n, "n", 0)
-    return legendre_p(beside(_counts(n, len(z.shape)), z), z, diff_n=diff_n)
+    return legendre_p(constant_like(_counts(n, len(z.shape)), z), z, diff_n=diff_n)
 
 
 def _counts(n: int, rank: int, m: int | None = None) -> np.ndarray:
@@ -193,7 +193,7 @@ def _all(function: str, n: int, m: int, z) -> tuple:
     n = integer(function, n, "n", 0)
     m = integer(function, m, "m", 0)
     rank = len(z.shape)
-    return beside(_counts(n, rank + 1), z), beside(_counts(n, rank, m), z)
+    return constant_like(_counts(n, rank + 1), z), constant_like(_counts(n, rank, m), z)
 
 
 def _order(function: str, diff_n) -> int:

@@ -13,7 +13,7 @@ from ...ops import _checks
 from ...ops._compose import NUMBERS
 from ...ops.reductions import root
 from .._define import family
-from .._tensors import beside, floating, is_complex, option
+from .._tensors import constant_like, floating, is_complex, option
 
 __all__ = ["ARGUMENTS", "RANGE", "Sample", "extreme", "known_number", "last", "of_sample", "real", "root"]
 
@@ -49,7 +49,9 @@ def real(function: str, **given) -> list:
         if is_complex(x):
             raise ArgumentTypeError(f"`{function}`: `{name}` must be real.", argument=name)
     like = next((x for x in found if not isinstance(x, (np.ndarray, np.generic))), None)
-    return [beside(x, like) if like is not None and isinstance(x, (np.ndarray, np.generic)) else x for x in found]
+    return [
+        constant_like(x, like) if like is not None and isinstance(x, (np.ndarray, np.generic)) else x for x in found
+    ]
 
 
 def known_number(function: str, name: str, value) -> float:

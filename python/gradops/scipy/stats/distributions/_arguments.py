@@ -15,7 +15,7 @@ from ....errors import ArgumentTypeError
 from ....ops import _checks
 from ....ops._compose import NUMBERS
 from ....ops._compose import constant_like as number_beside
-from ..._define import _reason, with_numbers
+from ..._define import _reason, unwrap_scalars
 from ..._formulas import all_so, held
 from ..._neighbours import alike as of_one_library
 
@@ -37,8 +37,8 @@ def public(function: Callable, owner, name: str, parameters: dict[str, Any], doc
             if kwargs or not least <= len(args) <= count:
                 given = signature.bind(*args, **kwargs)
                 given.apply_defaults()
-                return with_numbers(function(*given.args))
-            return with_numbers(function(*args, *defaults[len(args) :]))
+                return unwrap_scalars(function(*given.args))
+            return unwrap_scalars(function(*args, *defaults[len(args) :]))
         except Exception as error:
             failure = _reason(method, error, args, kwargs)
         raise failure

@@ -13,7 +13,7 @@ from ....functional import grad
 from ....ops._compose import NUMBERS
 from ..._define import refused
 from ..._formulas import all_so, exp
-from ..._hosted import TERMS, hosted, with_derivatives
+from ..._hosted import TERMS, hosted, hosted_op
 from ._arguments import REQUIRED, as_tensor, both, checked, marked, safe
 from ._family import POSITIVE, Distribution, standard
 
@@ -250,7 +250,7 @@ def _sums(family: Discrete) -> Callable:
         return np.array([of_one(order, *map(float, given)) for given in zip(*shapes)])
 
     name = f"_{family.name}_entropy"
-    return with_derivatives(name, family.shapes, real, function, "A derivative of the entropy.")
+    return hosted_op(name, family.shapes, real, function, "A derivative of the entropy.")
 
 
 def is_part(p):

@@ -23,7 +23,7 @@ from ....ops._compose import NUMBERS
 from ..._formulas import absolute, all_so, choose, exp, is_single, log, refined, sqrt, where
 from . import _quadrature
 from ._arguments import REQUIRED, alike, as_tensor, both, checked, marked, public, safe
-from ._shared import by_hazard, hazard_at
+from ._shared import hazard_at, hazard_probability
 
 INFINITE = (-math.inf, math.inf)
 
@@ -581,7 +581,7 @@ class Frozen:
         return frozen
 
 
-class ByHazard(Continuous):
+class HazardFamily(Continuous):
     """A family that is defined by its cumulative hazard."""
 
     support_ = POSITIVE
@@ -597,7 +597,7 @@ class ByHazard(Continuous):
         raise NotImplementedError
 
     def _tail(self, z, lower, log, *shapes):
-        return by_hazard(self._hazard(z, *shapes), lower, log)
+        return hazard_probability(self._hazard(z, *shapes), lower, log)
 
     def _quantile(self, p, lower, log, *shapes):
         return self._at_hazard(hazard_at(p, lower, log), *shapes)

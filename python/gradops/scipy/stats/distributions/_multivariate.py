@@ -11,7 +11,7 @@ import numpy as np
 from .... import ops
 from ....errors import ArgumentError, ArgumentTypeError, ShapeError
 from ....ops import _checks
-from ..._tensors import beside
+from ..._tensors import constant_like
 from .._samples import real
 from ._arguments import public
 from ._family import seed_of
@@ -136,7 +136,7 @@ def _factor(family: str, name: str, a):
 
 
 def _identity(size: int, like):
-    return beside(np.eye(size), like)
+    return constant_like(np.eye(size), like)
 
 
 def _half_logdet(factor):

@@ -11,7 +11,7 @@ from .... import ops
 from ....ops._compose import NUMBERS
 from ..._formulas import choose, exp, sqrt, where
 from ..._hosted import hosted
-from ..._tensors import beside
+from ..._tensors import constant_like
 from ._shared import LOG_2, log_tails
 
 _T = 0.1 * (np.arange(56) + 0.5)
@@ -30,7 +30,7 @@ def expectation(quantile, function, shapes):
     """
     like = next((v for v in shapes if type(v) not in NUMBERS), np.zeros(()))
     columns = [v if type(v) in NUMBERS else ops.expand_dims(v, -1) for v in shapes]
-    p, w = beside(_P, like), beside(_W, like)
+    p, w = constant_like(_P, like), constant_like(_W, like)
     low, high = [function(quantile(p, lower, *columns), *columns) for lower in (True, False)]
     return ops.sum(w * (low + high), -1)
 

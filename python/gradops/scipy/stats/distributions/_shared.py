@@ -11,7 +11,7 @@ from .... import ops
 from ....annotations import Operand, Tensor
 from ... import special
 from ..._define import ufunc
-from ..._formulas import _of_numbers, absolute, choose, complement, exp, log, log1p, log_complement, sqrt, where
+from ..._formulas import _extend_to_numbers, absolute, choose, complement, exp, log, log1p, log_complement, sqrt, where
 from ...special.logarithms import slope_by_power
 
 LOG_ROOT = math.log(2 * math.pi) / 2
@@ -25,7 +25,7 @@ GUMBEL_SKEW = 12 * math.sqrt(6) * ZETA_3 / math.pi**3
 LOG_2 = math.log(2)
 
 
-def by_hazard(hazard, lower: bool, as_log: bool):
+def hazard_probability(hazard, lower: bool, as_log: bool):
     """Return a probability from the cumulative hazard, minus the log of the upper probability."""
     if lower:
         return log_complement(-hazard) if as_log else complement(-hazard)
@@ -39,7 +39,7 @@ def hazard_at(p, lower: bool, as_log: bool):
     return -p if as_log else -log(p)
 
 
-def of_log(p, lower: bool, as_log: bool):
+def probability_from_log(p, lower: bool, as_log: bool):
     """Return a lower or upper probability from the log of the lower one."""
     if lower:
         return p if as_log else exp(p)
@@ -56,7 +56,7 @@ def plain(p, as_log: bool):
     return (exp(p), complement(p)) if as_log else (p, 1 - p)
 
 
-def of_raw_moments(m1, m2, m3, m4) -> tuple:
+def standardized_moments(m1, m2, m3, m4) -> tuple:
     """Return mean, variance, skewness and excess kurtosis from raw moments."""
     var = m2 - m1 * m1
     skew = (m3 - 3 * m1 * m2 + 2 * m1**3) / (var * sqrt(var))
@@ -82,7 +82,7 @@ def normal_quantile(p, lower: bool, as_log: bool):
     return z if lower else -z
 
 
-exprel = _of_numbers(special.exprel, lambda x: float(special.exprel(x)))
+exprel = _extend_to_numbers(special.exprel, lambda x: float(special.exprel(x)))
 
 
 def finite(test, function, shape, instead: float, inner: float = 10.0):

@@ -12,8 +12,8 @@ import numpy as np
 from .... import ops
 from ....annotations import Operand, Tensor
 from ..._define import ufunc
-from ..._formulas import by_smaller, log, log1p, log_binomial, maximum, minimum, sqrt, where
-from ..._hosted import in_chunks, with_derivatives
+from ..._formulas import log, log1p, log_binomial, maximum, minimum, sqrt, tail_from_smaller, where
+from ..._hosted import apply_in_chunks, hosted_op
 from ...special._tails import psi_rise
 from ._arguments import both
 from ._discrete import Discrete, floor, is_count, is_whole
@@ -54,12 +54,12 @@ def _rise(order, k, n, a, b):
             if np.all((term == 0) | (curved & (ratio < 1) & (term * ratio < 1e-25 * np.abs(total) * (1 - ratio)))):
                 return total
 
-    return in_chunks(of_part, np.full(k.shape, float(BLOCK)), k, n, a, b)
+    return apply_in_chunks(of_part, np.full(k.shape, float(BLOCK)), k, n, a, b)
 
 
 BLOCK = 256
 
-_rises = with_derivatives("_betabinom_rise", ("k", "n", "a", "b"), ("a", "b"), _rise, "A sum of probabilities.")
+_rises = hosted_op("_betabinom_rise", ("k", "n", "a", "b"), ("a", "b"), _rise, "A sum of probabilities.")
 
 
 def _of_sums(logpmf, ends, k, mean, n, a, b, lower: bool, as_log: bool):
@@ -70,7 +70,7 @@ def _of_sums(logpmf, ends, k, mean, n, a, b, lower: bool, as_log: bool):
         below = logpmf(first) + log(_rises(n - first, n, b, a))
         return where(low, below, logpmf(last) + log(_rises(last, n, a, b)))
 
-    return by_smaller(k < floor(mean), smaller, lower, as_log)
+    return tail_from_smaller(k < floor(mean), smaller, lower, as_log)
 
 
 class _Hypergeom(Discrete):

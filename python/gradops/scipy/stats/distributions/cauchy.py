@@ -8,8 +8,8 @@ import numpy as np
 
 from .... import ops
 from ... import special
-from ..._formulas import by_tails, choose, exp, log, log1p, refined, where
-from ..._tensors import beside
+from ..._formulas import choose, exp, log, log1p, refined, tail_probability, where
+from ..._tensors import constant_like
 from ._arguments import both
 from ._family import POSITIVE, Continuous
 from ._shared import LOG_2, _column, plain
@@ -126,7 +126,7 @@ class _Wrapcauchy(Continuous):
     def _tail(self, z, lower, as_log, c):
         low = z + 0 * c <= math.pi
         part = ops.arctan(ops.tan(where(low, z, 2 * math.pi - z) / 2) * ((1 + c) / (1 - c))) / math.pi
-        return by_tails(low, log(part), lower, as_log)
+        return tail_probability(low, log(part), lower, as_log)
 
     def _quantile(self, p, lower, as_log, c):
         p, q = plain(p, as_log)
@@ -137,8 +137,8 @@ class _Wrapcauchy(Continuous):
     def _stats(self, c):
         """Return moments from the Fourier series of the density; the fourth one sums 400 terms."""
         n = np.arange(1.0, 401)
-        powers = exp(_column(log(c)) * beside(n, c))
-        second, fourth = special.spence(1 - c), ops.sum(powers * beside(n**-4, c), -1)
+        powers = exp(_column(log(c)) * constant_like(n, c))
+        second, fourth = special.spence(1 - c), ops.sum(powers * constant_like(n**-4, c), -1)
         var = math.pi**2 / 3 + 4 * second
         kurtosis = (math.pi**4 / 5 + 8 * math.pi**2 * second - 48 * fourth) / (var * var) - 3
         return math.pi + 0 * c, var, 0 * c, kurtosis

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ._family import ByHazard
+from ._family import HazardFamily
 
 
-class _Expon(ByHazard):
+class _Expon(HazardFamily):
     """Exponential distribution."""
 
     def _logpdf(self, z):

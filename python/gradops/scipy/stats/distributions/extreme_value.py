@@ -7,7 +7,7 @@ import math
 from .... import _scipy
 from ..._formulas import absolute, choose, exp, lgamma, log, where
 from ._family import Continuous
-from ._shared import EULER, GUMBEL_SKEW, by_hazard, exprel, hazard_at, log1p_over, power_over
+from ._shared import EULER, GUMBEL_SKEW, exprel, hazard_at, hazard_probability, log1p_over, power_over
 
 
 class _GumbelRight(Continuous):
@@ -17,7 +17,7 @@ class _GumbelRight(Continuous):
         return -z - exp(-z)
 
     def _tail(self, z, lower, log):
-        return by_hazard(exp(-z), not lower, log)
+        return hazard_probability(exp(-z), not lower, log)
 
     def _quantile(self, p, lower, as_log):
         return -log(hazard_at(p, not lower, as_log))
@@ -36,7 +36,7 @@ class _GumbelLeft(Continuous):
         return z - exp(z)
 
     def _tail(self, z, lower, log):
-        return by_hazard(exp(z), lower, log)
+        return hazard_probability(exp(z), lower, log)
 
     def _quantile(self, p, lower, as_log):
         return log(hazard_at(p, lower, as_log))
@@ -72,7 +72,7 @@ class _Genextreme(Continuous):
         return where(end, where(c < 0, -math.inf, at_end), -(1 - c) * u - exp(-u))
 
     def _tail(self, z, lower, log, c):
-        return by_hazard(exp(-self._place(z, c)), not lower, log)
+        return hazard_probability(exp(-self._place(z, c)), not lower, log)
 
     def _quantile(self, p, lower, as_log, c):
         return power_over(-log(hazard_at(p, not lower, as_log)), -c)

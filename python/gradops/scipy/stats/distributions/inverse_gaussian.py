@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .... import ops
-from ..._formulas import by_tails, choose, log, sqrt
+from ..._formulas import choose, log, sqrt, tail_probability
 from ._family import POSITIVE, Continuous
 from ._quadrature import quantile_of
 from ._shared import LOG_ROOT
@@ -31,7 +31,7 @@ class _Invgauss(Continuous):
             lambda of: log(mills(-of(u, -1.0)) + mills(of(u, -1.0) + of(c, 1.0))),
             lambda of: log_mills_fall(of(u, 1.0), of(c, 1.0)),
         )
-        return by_tails(low, log_normal_density(u) + smaller, lower, as_log)
+        return tail_probability(low, log_normal_density(u) + smaller, lower, as_log)
 
     def _quantile(self, p, lower, log, mu):
         return _INVGAUSS(p, lower, log, mu)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .... import ops
-from ..._formulas import absolute, by_tails, choose, exp, expm1, log1p, log_complement, where
+from ..._formulas import absolute, choose, exp, expm1, log1p, log_complement, tail_probability, where
 from ._discrete import Discrete
 from ._family import INFINITE, Continuous
 from ._shared import LOG_2, log_tails
@@ -44,7 +44,7 @@ class _Dlaplace(Discrete):
     def _tail(self, k, lower, as_log, a):
         low = k < 0
         value = -a * where(low, -k, k + 1) - log1p(exp(-a))
-        return by_tails(low, value, lower, as_log)
+        return tail_probability(low, value, lower, as_log)
 
     def _stats(self, a):
         e = expm1(a)

@@ -8,7 +8,7 @@ from ..._formulas import complement, exp, log, log1p, log_complement
 from ...special import incomplete
 from ._arguments import both
 from ._discrete import Discrete
-from ._shared import of_raw_moments
+from ._shared import standardized_moments
 
 
 class _Logser(Discrete):
@@ -34,7 +34,7 @@ class _Logser(Discrete):
     def _stats(self, p):
         q, size = 1 - p, -1 / log1p(-p)
         one, two, three = size * p / q, size * p / (q * q), size * p * (1 + p) / q**3
-        return of_raw_moments(one, two, three, size * p * (1 + 4 * p + p * p) / q**4)
+        return standardized_moments(one, two, three, size * p * (1 + 4 * p + p * p) / q**4)
 
 
 logser = _Logser("logser", "p")

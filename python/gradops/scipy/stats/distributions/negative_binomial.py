@@ -8,7 +8,7 @@ from ..._formulas import exp, log, log1p, log_binomial, log_choose, power, refin
 from ...special.incomplete import BETA
 from ._arguments import both
 from ._discrete import Discrete
-from ._shared import by_hazard
+from ._shared import hazard_probability
 
 
 class _Nbinom(Discrete):
@@ -69,7 +69,7 @@ class _Geom(Discrete):
             return log(value) if as_log else value
 
         return refined(
-            p + 0 * k == 1, at_one, lambda of: by_hazard(-times_log1m(of(k, 1.0), of(p, 0.5)), lower, as_log)
+            p + 0 * k == 1, at_one, lambda of: hazard_probability(-times_log1m(of(k, 1.0), of(p, 0.5)), lower, as_log)
         )
 
     def _stats(self, p):

@@ -14,7 +14,7 @@ from ...special._tails import f_parts
 from ._arguments import both
 from ._family import INFINITE, POSITIVE, Continuous
 from ._quadrature import quantile_of
-from ._shared import finite, of_raw_moments
+from ._shared import finite, standardized_moments
 from .beta import beta
 from .f import f
 from .gamma import chi2
@@ -196,7 +196,7 @@ class _Nct(_Noncentral):
 def _of_moments(raw, known):
     """Return mean, variance, skewness and excess kurtosis from raw moments, where these are ``known``."""
     infinite = (math.inf, math.inf, math.nan, math.nan)
-    return tuple(where(test, value, other) for test, value, other in zip(known, of_raw_moments(*raw), infinite))
+    return tuple(where(test, value, other) for test, value, other in zip(known, standardized_moments(*raw), infinite))
 
 
 ncx2 = _Ncx2("ncx2", "df, nc")

@@ -11,8 +11,8 @@ from ....annotations import Operand, Tensor
 from ....flow import stop_gradient
 from ... import special
 from ..._define import ufunc
-from ..._formulas import absolute, by_tails, choose, exp, expm1, lgamma, log, log1p, log_complement, sqrt, where
-from ..._tensors import beside
+from ..._formulas import absolute, choose, exp, expm1, lgamma, log, log1p, log_complement, sqrt, tail_probability, where
+from ..._tensors import constant_like
 from ...special._tails import _Integral
 from ...special.incomplete import GAMMA, GAMMA_INVERSE
 from ._arguments import as_tensor, both
@@ -210,7 +210,7 @@ class _Exponnorm(Continuous):
             lambda of: log_normal_density(of(z, 0.0)) + log_mills_fall(-of(z, 0.0), 1 / of(K, 1.0)),
             lambda of: ops.logaddexp(special.log_ndtr(-of(z, 2.0)), self._log_part(of(z, 2.0), of(K, 1.0))),
         )
-        return by_tails(low, smaller, lower, as_log)
+        return tail_probability(low, smaller, lower, as_log)
 
     def _quantile(self, p, lower, log, K):
         return _EXPONNORM(p, lower, log, K)
@@ -261,7 +261,7 @@ class _Skewnorm(Continuous):
             )
 
         smaller = choose(low, lambda of: from_density(of(z, -1.0), of(a, 1.0), -1), upper)
-        return by_tails(low ^ turned, smaller, lower, as_log)
+        return tail_probability(low ^ turned, smaller, lower, as_log)
 
     def _quantile(self, p, lower, log, a):
         return _SKEWNORM(p, lower, log, a)
@@ -285,8 +285,8 @@ def _log_normal_mass(a: Operand, b: Operand) -> Tensor:
 
     def of_nodes(of):
         start, size = of(a, 0.0), of(width, 1.0)
-        t = _column(size) * beside(_FEW + 0.5, size)
-        total = ops.sum(exp(-t * (_column(start) + t / 2)) * beside(_FEW_WEIGHTS, size), -1)
+        t = _column(size) * constant_like(_FEW + 0.5, size)
+        total = ops.sum(exp(-t * (_column(start) + t / 2)) * constant_like(_FEW_WEIGHTS, size), -1)
         return log_normal_density(start) + log(size) + log(total)
 
     def of_tails(of):
@@ -332,7 +332,7 @@ class _Truncnorm(Continuous):
     def _tail(self, z, lower, as_log, a, b):
         below, above = [self._log_mass(*ends) for ends in ((a, z), (z, b))]
         low = below < above
-        return by_tails(low, where(low, below, above) - self._log_mass(a, b), lower, as_log)
+        return tail_probability(low, where(low, below, above) - self._log_mass(a, b), lower, as_log)
 
     def _quantile(self, p, lower, as_log, a, b):
         """Return the quantile from the normal one; two Newton steps make it accurate and carry derivatives."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from ..._formulas import absolute, exp, log, sqrt, times_log, where
-from ._family import ByHazard
+from ._family import HazardFamily
 from ._shared import finite, log1p_over, power_over
 
 
-class _Pareto(ByHazard):
+class _Pareto(HazardFamily):
     """Pareto distribution with power ``b``, above ``loc + scale``."""
 
     support_ = (1.0, math.inf)
@@ -38,7 +38,7 @@ class _Pareto(ByHazard):
         return 1 + 1 / b - log(b)
 
 
-class _Genpareto(ByHazard):
+class _Genpareto(HazardFamily):
     """Generalised Pareto distribution with shape ``c``; exponential for ``c = 0``."""
 
     def _support(self, c):

@@ -7,7 +7,7 @@ from ... import special
 from ..._formulas import choose, exp, expm1, log, log_complement, sqrt
 from ._arguments import both
 from ._discrete import Discrete, is_whole
-from ._shared import by_hazard
+from ._shared import hazard_probability
 
 
 class _Planck(Discrete):
@@ -17,7 +17,7 @@ class _Planck(Discrete):
         return log_complement(-lambda_) - lambda_ * k
 
     def _tail(self, k, lower, log, lambda_):
-        return by_hazard(lambda_ * (k + 1), lower, log)
+        return hazard_probability(lambda_ * (k + 1), lower, log)
 
     def _stats(self, lambda_):
         cosh = (exp(lambda_ / 2) + exp(-lambda_ / 2)) / 2

@@ -9,8 +9,8 @@ import numpy as np
 
 from .... import ops
 from ... import special
-from ..._formulas import absolute, by_tails, choose, deviance_part, exp, lgamma, log, power, sqrt, where
-from ..._hosted import hosted, in_chunks, rule
+from ..._formulas import absolute, choose, deviance_part, exp, lgamma, log, power, sqrt, tail_probability, where
+from ..._hosted import apply_in_chunks, hosted, rule
 from ...special._tails import log_poisson
 from ...special.incomplete import GAMMA
 from ._arguments import both
@@ -118,7 +118,7 @@ def _from_k_on(k, mu1, mu2):
         each = log_skellam(x, mu1[:, None] + 0 * x, mu2[:, None] + 0 * x)
         return each[:, 0] + np.log(np.sum(np.exp(each - each[:, :1]), -1))
 
-    return in_chunks(of_part, np.ceil(40 + 10 * np.sqrt(mu1 + mu2)), k, mu1, mu2)
+    return apply_in_chunks(of_part, np.ceil(40 + 10 * np.sqrt(mu1 + mu2)), k, mu1, mu2)
 
 
 _log_upper = hosted(
@@ -147,7 +147,7 @@ class _Skellam(Discrete):
         low = k < mean
         below = _log_upper(-where(low, k, mean), mu2, mu1)
         above = _log_upper(where(low, mean, k) + 1, mu1, mu2)
-        return by_tails(low, where(low, below, above), lower, as_log)
+        return tail_probability(low, where(low, below, above), lower, as_log)
 
     def _stats(self, mu1, mu2):
         var = mu1 + mu2

@@ -8,7 +8,7 @@ from ..._formulas import choose, exp, log, log1p
 from ._arguments import both
 from ._discrete import Discrete, is_whole
 from ._family import Continuous
-from ._shared import of_raw_moments, plain
+from ._shared import plain, standardized_moments
 
 
 class _Uniform(Continuous):
@@ -98,7 +98,7 @@ class _Loguniform(Continuous):
 
     def _stats(self, a, b):
         whole = log(b / a)
-        return of_raw_moments(*[(b**n - a**n) / (n * whole) for n in (1, 2, 3, 4)])
+        return standardized_moments(*[(b**n - a**n) / (n * whole) for n in (1, 2, 3, 4)])
 
     def _entropy(self, a, b):
         return (log(a) + log(b)) / 2 + log(log(b / a))

@@ -9,8 +9,8 @@ import numpy as np
 from .... import ops
 from ....flow import stop_gradient
 from ... import special
-from ..._formulas import absolute, by_tails, exp, log, where
-from ..._tensors import beside
+from ..._formulas import absolute, exp, log, tail_probability, where
+from ..._tensors import constant_like
 from ._family import INFINITE, Continuous
 from ._quadrature import quantile_of
 from ._shared import _column
@@ -46,24 +46,24 @@ class _Circular(Continuous):
         reach = stop_gradient(ops.arccos(ops.maximum(ops.cos(y) - 40 / (kappa + 1e-30), -1.0)) - y)
         whole = math.pi - y
         length = ops.maximum(where(reach < whole * (1 - 1e-9), reach, whole), 1e-30)
-        return _column(length) * beside(_NODES, length), length
+        return _column(length) * constant_like(_NODES, length), length
 
     def _log_smaller(self, z, kappa):
         """Return the log of the outer tail, by Gauss' rule up to where the density has fallen by a factor of 1e-17."""
         y, kappa = where(z < 0, -z, z) + 0 * kappa, kappa + 0 * z
         s, length = self._nodes(y, kappa)
         e = 2 * _column(kappa) * ops.sin(_column(y) + s / 2) * ops.sin(s / 2)
-        return self._logpdf(y, kappa) + log(length) + log(ops.sum(exp(-e) * beside(_WEIGHTS, length), -1))
+        return self._logpdf(y, kappa) + log(length) + log(ops.sum(exp(-e) * constant_like(_WEIGHTS, length), -1))
 
     def _tail(self, z, lower, as_log, kappa):
-        return by_tails(z + 0 * kappa < 0, self._log_smaller(z, kappa), lower, as_log)
+        return tail_probability(z + 0 * kappa < 0, self._log_smaller(z, kappa), lower, as_log)
 
     def _quantile(self, p, lower, log, kappa):
         return _VONMISES(p, lower, log, kappa)
 
     def _stats(self, kappa):
         s, length = self._nodes(0 * kappa, kappa)
-        weights = 2 * exp(self._logpdf(s, _column(kappa))) * beside(_WEIGHTS, length)
+        weights = 2 * exp(self._logpdf(s, _column(kappa))) * constant_like(_WEIGHTS, length)
         var, fourth = [length * ops.sum(weights * s**n, -1) for n in (2, 4)]
         return 0 * kappa, var, 0 * kappa, fourth / (var * var) - 3
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 from ..._formulas import choose, digamma, exp, lgamma, log, log1p, log_complement, power, sqrt, times_log, where
-from ._family import POSITIVE, ByHazard, Continuous
+from ._family import POSITIVE, Continuous, HazardFamily
 from ._quadrature import expectation
-from ._shared import EULER, exprel, hazard_at, log_tails, of_log, of_raw_moments
+from ._shared import EULER, exprel, hazard_at, log_tails, probability_from_log, standardized_moments
 
 
-class _Rayleigh(ByHazard):
+class _Rayleigh(HazardFamily):
     """Rayleigh distribution."""
 
     def _logpdf(self, z):
@@ -39,7 +39,7 @@ class _Rayleigh(ByHazard):
         return EULER / 2 + 1 - math.log(2) / 2
 
 
-class _Weibull(ByHazard):
+class _Weibull(HazardFamily):
     """Weibull distribution of minima with shape ``c``."""
 
     def _logpdf(self, z, c):
@@ -63,7 +63,7 @@ class _Weibull(ByHazard):
         return h ** (1 / c)
 
     def _stats(self, c):
-        return of_raw_moments(*[exp(lgamma(1 + n / c)) for n in (1, 2, 3, 4)])
+        return standardized_moments(*[exp(lgamma(1 + n / c)) for n in (1, 2, 3, 4)])
 
     def _entropy(self, c):
         return EULER * (1 - 1 / c) - log(c) + 1
@@ -95,7 +95,7 @@ class _Exponweib(Continuous):
         return a * c * power(z, a * c - 1) * exp(-raised + (a - 1) * log(exprel(-raised)))
 
     def _tail(self, z, lower, log, a, c):
-        return of_log(a * log_complement(-(z**c)), lower, log)
+        return probability_from_log(a * log_complement(-(z**c)), lower, log)
 
     def _quantile(self, p, lower, log, a, c):
         own, other = log_tails(p, log)

@@ -9,11 +9,11 @@ import numpy as np
 from .... import ops
 from ... import special
 from ..._formulas import choose, exp, log, log1p, where
-from ..._tensors import beside
+from ..._tensors import constant_like
 from ...special.zetas import zeta_slope
 from ._arguments import both
 from ._discrete import Discrete, is_whole
-from ._shared import exprel, finite, of_raw_moments
+from ._shared import exprel, finite, standardized_moments
 
 _FIRST = np.arange(20.0)
 
@@ -26,7 +26,7 @@ def power_sum(first, last, a):
     Twenty terms are added; the rest uses the Euler-Maclaurin formula.
     """
     first, last, a = first + 0 * last + 0 * a, last + 0 * first + 0 * a, a + 0 * first + 0 * last
-    j = ops.expand_dims(first, -1) + beside(_FIRST, first)
+    j = ops.expand_dims(first, -1) + constant_like(_FIRST, first)
     inside = j <= ops.expand_dims(last, -1)
     total = ops.sum(where(inside, exp(-ops.expand_dims(a, -1) * log(where(inside, j, 1.0))), 0.0), -1)
 
@@ -66,7 +66,7 @@ class _Zipf(Discrete):
             finite(a > n + 1, lambda a, n=n: special.zeta(a - n, 1.0) / special.zeta(a, 1.0), a, math.inf)
             for n in (1, 2, 3, 4)
         ]
-        return of_raw_moments(one, two, three, four)
+        return standardized_moments(one, two, three, four)
 
     def _entropy(self, a):
         whole = special.zeta(a, 1.0)
@@ -103,7 +103,7 @@ class _Zipfian(Discrete):
     def _stats(self, a, n):
         one = 1.0 + 0 * n
         whole = power_sum(one, n, a)
-        return of_raw_moments(*[power_sum(one, n, a - i) / whole for i in (1, 2, 3, 4)])
+        return standardized_moments(*[power_sum(one, n, a - i) / whole for i in (1, 2, 3, 4)])
 
 
 zipf = _Zipf("zipf", "a")
