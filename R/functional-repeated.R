@@ -37,7 +37,7 @@ repeated <- function(f, of = "gradient", users = f) { # nolint: cyclocomp_linter
         return(NULL)
       }
     }
-    if (is.null(run) && isdebugged(users) || !py_to_r(call_core("interop.r.in_no_scope"))) {
+    if (is.null(run) && isdebugged(users) || !py_to_r(call_core("interop.r.can_skip_recording"))) {
       return(NULL)
     }
     if (is.null(run)) {

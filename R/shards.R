@@ -57,7 +57,7 @@ cannot_travel <- function(message, hints, call) {
 # TRUE if Dask or Ray hold the shards.
 held_by_engine <- function(data, call) {
   maybe <- is_python(data) || is.list(data) && any(vapply(data, is_python, NA))
-  maybe && py_to_r(call_core("interop.r.on_engine", in_order(data), .call = call))
+  maybe && py_to_r(call_core("interop.r.is_on_engine", in_order(data), .call = call))
 }
 
 # In this process ------------------------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ worker_lost <- function(cluster, names, condition, call) {
 by_python <- function(f, data, call) {
   derivatives <- list()
   for (which in c("both", "second")) {
-    derivatives[[which]] <- call_core("interop.r.on_shards", which, f, operand(in_order(data)), .call = call)
+    derivatives[[which]] <- call_core("interop.r.sharded_objective", which, f, operand(in_order(data)), .call = call)
   }
   function(which, arguments) py_to_r(call_python(derivatives[[which]], arguments, in_r = TRUE))
 }

@@ -65,7 +65,7 @@ distribution <- function(kind, family, settings, ..., call = parent.frame()) {
     # Python checks the sizes itself if R does not know them, as asking a tensor for its size is a call of its own.
     if (any(vapply(arguments, is_of_unknown_size, NA))) {
       given <- lapply(arguments, operand, name = "x")
-      value <- do.call(in_core, base::c("of_one_form", kind, list(settings), family, given), quote = TRUE)
+      value <- do.call(in_core, base::c("call_if_same_shape", kind, list(settings), family, given), quote = TRUE)
     }
     if (is.null(value) || inherits(value, "python.builtin.NoneType")) {
       in_form <- function(...) do.call(in_core, base::c(kind, family, settings, list(...)), quote = TRUE)

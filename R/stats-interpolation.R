@@ -144,6 +144,6 @@ cubic_pieces <- function(x, y, m, v, deriv = 0L, beyond = "cubic") {
     unsupported("deriv", "must be 0, 1, 2 or 3.")
   }
   call_core(
-    "interop.r.stats.at", operand(flat(x)), operand(flat(y)), operand(flat(m)), operand(v), deriv, beyond
+    "interop.r.stats.piecewise_cubic", operand(flat(x)), operand(flat(y)), operand(flat(m)), operand(v), deriv, beyond
   )
 }

@@ -61,9 +61,9 @@ from .functional import (
     curvature,
     derivative,
     gradient,
+    is_on_engine,
     objective,
-    on_engine,
-    on_shards,
+    sharded_objective,
     sparse,
     value_and_jacobian,
 )
@@ -85,7 +85,7 @@ from .objects import (
     unpack,
 )
 from .reticulate import missing
-from .session import Clock, Functions, choose_backend, hold_interrupts, in_no_scope, set_progress, set_warn
+from .session import Clock, Functions, can_skip_recording, choose_backend, hold_interrupts, set_progress, set_warn
 from .threads import set_patience
 from .values import as_axis, as_index, describe, dim, from_r
 

@@ -122,7 +122,7 @@ def flat(x):
     return column_major(x)
 
 
-def beside_each_other(*xs) -> list:
+def promoted_operands(*xs) -> list:
     """Convert R's numbers and tensors to tensors of one library and their promoted floating dtype."""
     like = next((x for x in xs if not isinstance(x, NUMBERS)), None)
     if like is None:

@@ -17,7 +17,7 @@ from ..._scopes import changed
 from ...errors import JitError
 from . import reticulate, threads
 from .errors import CallbackError
-from .session import into_r
+from .session import call_interruptible
 from .values import MARK, backend_of, r_array
 
 
@@ -46,8 +46,8 @@ def callback(function: Callable, names: list[str], defaults: list) -> Callable:
 
     def on_r_thread(arguments, keywords):
         if any(value is _DEFAULT for value in (*arguments, *keywords.values())):
-            arguments, keywords = without_defaults(names, arguments, keywords)
-        result = into_r(held.function, arguments, keywords)
+            arguments, keywords = drop_defaults(names, arguments, keywords)
+        result = call_interruptible(held.function, arguments, keywords)
         if result.__class__ is dict and "<R error>" in result:
             error: Any = result["python"] or CallbackError(result["message"])
             error.gradops_key = result["<R error>"]
@@ -86,7 +86,7 @@ def keeping(function: Callable, held: Held) -> Callable:
     return call
 
 
-def without_defaults(names: list[str], arguments: tuple, keywords: dict) -> tuple[tuple, dict]:
+def drop_defaults(names: list[str], arguments: tuple, keywords: dict) -> tuple[tuple, dict]:
     """Remove the arguments for which R's default applies; later positional arguments are passed by name."""
     keywords = {name: value for name, value in keywords.items() if value is not _DEFAULT}
     first = next((i for i, value in enumerate(arguments) if value is _DEFAULT), len(arguments))
@@ -136,7 +136,7 @@ adopt: Callable | None = None
 def set_adopt(function: Callable) -> None:
     global adopt
     adopt = function
-    threads.set_thread(reticulate.in_event_loop)
+    threads.set_thread(reticulate.call_in_event_loop)
     reticulate.serve_its_functions()
 
 

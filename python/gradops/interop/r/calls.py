@@ -205,7 +205,7 @@ def invoke(function: Callable, arguments, keywords=(), numbers: str | None = Non
         held = Held(keep)
         function = keeping(function.keeping(held) if hasattr(function, "keeping") else function, held)
     result = function(*arguments, **keywords)
-    return values.in_r(result) if in_r else result
+    return values.r_arrays(result) if in_r else result
 
 
 def _is_tensor(x) -> bool:

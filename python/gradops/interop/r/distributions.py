@@ -74,7 +74,7 @@ def quantile(name: str, lower: bool, log: bool, p, *parameters):
     return FAMILIES[name].quantile(p, lower, log, *_plain(parameters))
 
 
-def of_one_form(kind: str, settings: list, name: str, *arguments):
+def call_if_same_shape(kind: str, settings: list, name: str, *arguments):
     """Call the function named by ``kind`` if its arguments have one shape or are single numbers; else return None.
 
     R recycles arguments of different shapes itself and calls again.
@@ -152,7 +152,7 @@ _KINDS = {function.__name__: function for function in (density, probability, qua
 
 def called_as(function: str, values: dict) -> str | None:
     """Return R's name for a function of this module, given the local variables of its frame."""
-    kind = values["kind"] if function == "of_one_form" else function
+    kind = values["kind"] if function == "call_if_same_shape" else function
     name = values.get("name")
     return name if kind == "special" else f"{kind[0]}{name}" if kind in _KINDS else None
 

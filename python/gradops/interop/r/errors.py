@@ -74,7 +74,7 @@ class Failure:
                 "argument": argument(error.argument),
                 "hint": None if hint is None else message(error, hint),
             }
-        return {"kind": "python", "message": with_code(f"{type(error).__name__}: {error}")}
+        return {"kind": "python", "message": format_code(f"{type(error).__name__}: {error}")}
 
 
 # Translation to R: the fields of an error, and code as R writes it.
@@ -95,10 +95,10 @@ _FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType)
 
 def message(error: GradopsError, template: str) -> str:
     """Return a message or hint of an error in R's terms, without the op's name, which R adds itself."""
-    return error.worded(with_code(re.sub(r"^`[a-z_.0-9]+`: ", "", template)), field)
+    return error.worded(format_code(re.sub(r"^`[a-z_.0-9]+`: ", "", template)), field)
 
 
-def with_code(text: str) -> str:
+def format_code(text: str) -> str:
     """Return ``text`` with code in backticks and shapes of one dimension as R writes them."""
     return re.sub(r"(\(\d+),\)", r"\1)", re.sub(r"`[^`]+`", lambda found: code(found[0]), text))
 
@@ -107,9 +107,9 @@ def field(said: Field) -> str:
     """Return a field of a message in R's terms: positions count from 1, types are R's."""
     match said:
         case Position():
-            return code(str(_from_one(said.place)))
+            return code(str(_one_based(said.place)))
         case Element():
-            return f"[{', '.join(str(_from_one(place)) for place in said.places)}]{said.part}"
+            return f"[{', '.join(str(_one_based(place)) for place in said.places)}]{said.part}"
         case Bounds():
             end = "" if said.low >= 0 else f", or from -1 to {said.low} counted from the end,"
             return f"from {1 if said.low <= 0 else said.low + 1} to {said.size}{end}"
@@ -139,12 +139,12 @@ def code(text: str) -> str:
     return re.sub(r"\b(None|True|False)\b", lambda found: LITERALS[found[0]].r, text)
 
 
-def _from_one(place):
+def _one_based(place):
     match place:
         case list() | tuple():
-            return type(place)(map(_from_one, place))
+            return type(place)(map(_one_based, place))
         case dict():
-            return {name: _from_one(part) for name, part in place.items()}
+            return {name: _one_based(part) for name, part in place.items()}
     return place + 1 if type(place) is int and place >= 0 else place
 
 
@@ -156,7 +156,7 @@ def _given(said: Given) -> str:
     if said.type is type(None):
         return "NULL"
     if said.value is None:
-        return "a function" if issubclass(said.type, _FUNCTIONS) else with_code(said.text)
+        return "a function" if issubclass(said.type, _FUNCTIONS) else format_code(said.text)
     if isinstance(said.value, bool):
         return "a logical value"
     if isinstance(said.value, str):

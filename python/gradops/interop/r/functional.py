@@ -16,12 +16,12 @@ from ...functional.reverse import value_and_grad
 from ...ops import conversion, creation, reductions
 from .arrays import fill, flat
 from .calls import jit
-from .values import from_r, in_r
+from .values import from_r, r_arrays
 
 
 def derivative(name: str, f: Callable, inputs, *arguments):
     """Call a function of :mod:`gradops.functional` by its name and return R numbers."""
-    return in_r(getattr(functional, name)(f, inputs, *arguments))
+    return r_arrays(getattr(functional, name)(f, inputs, *arguments))
 
 
 def compiled(name: str, f: Callable, *arguments) -> Callable:
@@ -64,7 +64,7 @@ def gradient(f: Callable, x):
     """Return numDeriv's ``grad``: a scalar function's gradient, or a vectorised function's elementwise derivatives."""
     (_, value), result = _summed(f)(x)
     if conversion.size(value) == 1:
-        return in_r(result)
+        return r_arrays(result)
     if conversion.size(value) != conversion.size(x):
         raise GradientError(
             f"`func` must return one number, or one for each of the {conversion.size(x)} of `x`; "
@@ -73,7 +73,7 @@ def gradient(f: Callable, x):
             hint="all derivatives of a function of several values are its `jacobian()`",
         )
     ones = creation.ones_like(data_of(result))
-    return in_r(functional.jvp(f, x, ones)[1])
+    return r_arrays(functional.jvp(f, x, ones)[1])
 
 
 def objective(f: Callable, compiled: bool) -> Callable:
@@ -109,7 +109,7 @@ def curvature(f: Callable, compiled: bool) -> Callable:
     return jit(hessian) if compiled else hessian
 
 
-def on_shards(which: str, f: Callable, data) -> Callable:
+def sharded_objective(which: str, f: Callable, data) -> Callable:
     """Return :func:`objective` (``"both"``) or :func:`curvature` (``"second"``) of a sum over shards of data."""
     total = functional.objective(f, from_r((data,))[0])
 
@@ -120,7 +120,7 @@ def on_shards(which: str, f: Callable, data) -> Callable:
     return both if which == "both" else total.hessian
 
 
-def on_engine(data) -> bool:
+def is_on_engine(data) -> bool:
     """Return True if ``data`` is a Dask or Ray collection, or a list of their shards."""
     return shards.held(data)
 

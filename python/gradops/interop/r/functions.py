@@ -16,7 +16,7 @@ from ... import _functions, backends, extend
 from ...errors import ArgumentTypeError, TypeOf
 from ...ops._dispatch import registry
 from . import rpy2, threads
-from .callbacks import Held, signature, without_defaults
+from .callbacks import Held, drop_defaults, signature
 from .calls import op
 from .host import Outside, host_function
 from .values import from_r
@@ -74,7 +74,7 @@ def _callable(f, argument: str) -> Callable:
     held = Held(found)
 
     def run(*args, **kwargs):
-        args, kwargs = without_defaults(names, args, kwargs)
+        args, kwargs = drop_defaults(names, args, kwargs)
         return rpy2.call_r(held.function, args, kwargs)
 
     run.__signature__ = signature(names, defaults)  # type: ignore[attr-defined]

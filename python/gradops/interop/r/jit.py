@@ -17,7 +17,7 @@ from ...autodiff.diagnostics import profiler
 from ...backends.policy import NeedsPolicy
 from .calls import invoke
 from .errors import Failure
-from .values import FLOAT, MARK, as_arrays, from_r, in_r, is_plain
+from .values import FLOAT, MARK, as_arrays, from_r, is_plain, r_arrays
 
 _NUMBERS = (np.ndarray, np.float64)
 
@@ -28,7 +28,7 @@ def direct(function: Callable) -> Callable:
     def call(*arguments):
         try:
             if is_plain(arguments):
-                return _in_r(function(*arguments))
+                return _r_result(function(*arguments))
             marked = [{MARK: x} if isinstance(x, np.ndarray) else x for x in arguments]
             return invoke(function, from_r(tuple(marked)), in_r=True)
         except (Exception, NeedsPolicy) as error:
@@ -77,7 +77,7 @@ def pair(function: Any, memory: np.ndarray) -> Callable:
                 numbers[0] = value
                 gradient[:] = derivative
                 return True
-            return _in_r(function.finished(((None, value), derivative), *arguments))
+            return _r_result(function.finished(((None, value), derivative), *arguments))
         except (Exception, NeedsPolicy) as error:
             return Failure(error)
 
@@ -132,15 +132,15 @@ MOST = 2**53
 """The largest address that an R double holds exactly."""
 
 
-def _in_r(value):
-    """Return :func:`in_r` of a value, with shortcuts for the usual results of compiled functions."""
+def _r_result(value):
+    """Return :func:`r_arrays` of a value, with shortcuts for the usual results of compiled functions."""
     kind = value.__class__
     if kind is np.ndarray and value.dtype is FLOAT:
         return value if value.ndim else value.reshape(1)
     if kind is np.float64:
         return np.array([value])
     if kind is dict:
-        return {name: _in_r(item) for name, item in value.items()}
+        return {name: _r_result(item) for name, item in value.items()}
     if kind is tuple or kind is list:
-        return kind(_in_r(item) for item in value)
-    return in_r(value)
+        return kind(_r_result(item) for item in value)
+    return r_arrays(value)

@@ -11,7 +11,7 @@ from ... import ops
 from ...errors import ShapeError
 from ...ops import _checks
 from ...scipy.linalg import eigh
-from .arrays import beside_each_other, flat
+from .arrays import flat, promoted_operands
 
 
 def eigen(x, symmetric: bool):
@@ -33,7 +33,7 @@ def svd(x, nu: float, nv: float):
 
 def triangular_solve(r, x, k: float, upper: bool, transpose: bool):
     """Solve the triangular system of the first ``k`` rows and columns of ``r`` and the first ``k`` rows of ``x``."""
-    r, x = beside_each_other(r, x)
+    r, x = promoted_operands(r, x)
     r, x = r[: int(k), : int(k)], x[: int(k)]
     return ops.solve_triangular(ops.transpose(r) if transpose else r, x, lower=upper == transpose)
 
@@ -42,7 +42,7 @@ def normal(x, mu, root, scale):
     """Return the log density of a normal vector, or of each row, by ``root``, the upper factor of the covariance."""
     size = int(root.shape[0])
     z, log_scale = standard(x, mu, scale, size)
-    root, z = beside_each_other(root, z)
+    root, z = promoted_operands(root, z)
     z = ops.solve_triangular(ops.transpose(root), z, lower=True)
     constant = ops.sum(ops.log(ops.diagonal(root))) + size * math.log(2 * math.pi) / 2
     return -ops.sum(ops.square(z), 0) / 2 - (constant + log_scale)
@@ -57,7 +57,7 @@ def standard(x, mu, scale, size: float) -> list:
     """
     size = int(size)
     centred, scaled = not (mu.__class__ is float and mu == 0), not (scale.__class__ is float and scale == 1)
-    x, mu, scale = beside_each_other(x, mu, scale)
+    x, mu, scale = promoted_operands(x, mu, scale)
     z = _observed("x", x, size)
     if centred:
         z = z - _observed("mu", mu, size, True)

@@ -91,7 +91,7 @@ def _schedule() -> Callable | None:
     return schedule_python_function_on_main_thread
 
 
-def in_event_loop(function: Callable) -> None:
+def call_in_event_loop(function: Callable) -> None:
     """Have R's event loop call ``function``."""
     schedule = _schedule()
     if schedule is not None:

@@ -40,7 +40,7 @@ def set_warn(warn: Callable) -> None:
 
     def showwarning(message, category, filename, lineno, file=None, line=None):
         if file is None and threading.current_thread() is threading.main_thread() and _in_gradops():
-            warn(errors.with_code(str(message)), category.__name__)
+            warn(errors.format_code(str(message)), category.__name__)
         else:
             show(message, category, filename, lineno, file, line)
 
@@ -53,7 +53,7 @@ def set_warn(warn: Callable) -> None:
     warnings.filterwarnings("always", category=MismatchWarning)
 
 
-def in_no_scope() -> bool:
+def can_skip_recording() -> bool:
     """Return True if a compiled program may replace recording: NumPy is the backend, and no scope watches the tape."""
     return (
         config.default_backend() is backends.embedded()
@@ -81,7 +81,7 @@ clock: Any = None
 """The :class:`Clock` of R's current call while it is being measured, else None."""
 
 
-def into_r(function: Callable, arguments, keywords):
+def call_interruptible(function: Callable, arguments, keywords):
     """Call an R function with R's interrupts suspended until the function itself allows them.
 
     reticulate catches interrupts only inside the function; an earlier one would jump over Python's frames. ``.free``

@@ -27,7 +27,7 @@ from ...scipy.optimize import minima, roots
 from ...scipy.sparse import csc_array
 from ...scipy.sparse import linalg as sparse_linalg
 from ...scipy.spatial.distance import pdist
-from .arrays import beside_each_other, flat
+from .arrays import flat, promoted_operands
 
 
 def lines(x, y, v, steps: bool, f, left, right):
@@ -104,7 +104,7 @@ def _limited(m, steep):
     return ops.where(up, ops.minimum(ops.maximum(m, 0.0), most), ops.maximum(ops.minimum(m, 0.0), -most))
 
 
-def at(x, y, m, v, order: float, beyond: str):
+def piecewise_cubic(x, y, m, v, order: float, beyond: str):
     """Evaluate a piecewise cubic, or one of its derivatives, at ``v``.
 
     Args:
@@ -141,7 +141,7 @@ CONTINUOUS = {4: (0, 1), 5: (0.5, 0.5), 6: (0, 0), 7: (1, 1), 8: (1 / 3, 1 / 3),
 
 
 def weighted_mean(x, w, na_rm: bool):
-    x, w = map(flat, beside_each_other(x, w))
+    x, w = map(flat, promoted_operands(x, w))
     n, given = x.shape[0], w.shape[0]
     if given != n:
         raise ArgumentError(f"`w` must have as many elements as `x`; got {given} for {n}.", argument="w")
@@ -300,7 +300,7 @@ def distances(x, method: str, p: float):
         return pdist(x, method, p=p)
     if method != "canberra":
         return pdist(x, {"maximum": "chebyshev", "manhattan": "cityblock"}.get(method, method))
-    (x,) = beside_each_other(x)
+    (x,) = promoted_operands(x)
     size = ops.abs(ops.stop_gradient(x))
     total = sum(ops.take(size, rows, 0) for rows in np.triu_indices(x.shape[0], 1))
     count = ops.sum(ops.cast(total > 0, ops.dtype(x)), 1)  # R omits terms 0 / 0 and rescales the sum
@@ -310,9 +310,9 @@ def distances(x, method: str, p: float):
 def mahalanobis(x, center, cov, inverted: bool):
     """Return the squared Mahalanobis distances of rows; ``center=False`` means 0."""
     if center is not False:
-        x, center = beside_each_other(x, center)
+        x, center = promoted_operands(x, center)
         x = x - flat(center)
-    x, cov = beside_each_other(x, cov)
+    x, cov = promoted_operands(x, cov)
     x = x if len(x.shape) > 1 else ops.reshape(x, (1, -1))
     cov = ops.reshape(cov, (1, 1)) if len(cov.shape) < 2 else cov
     weighed = ops.matmul(x, cov) if inverted else ops.transpose(solve(cov, ops.transpose(x), check_finite=False))
@@ -321,14 +321,14 @@ def mahalanobis(x, center, cov, inverted: bool):
 
 def coefficients(q, r, y, order):
     """Return least-squares coefficients from a QR decomposition; ``order`` is the order of its columns, if pivoted."""
-    q, r, y = beside_each_other(q, r, y)
+    q, r, y = promoted_operands(q, r, y)
     found = ops.solve_triangular(r, ops.matmul(ops.transpose(q), _columns(y)), lower=False)
     return _as(y, found if order is None else ops.take(found, [int(i) - 1 for i in order], 0))
 
 
 def fitted(q, y, k: float):
     """Return the projection of ``y`` on the first ``k`` columns of ``q``."""
-    q, y = beside_each_other(q, y)
+    q, y = promoted_operands(q, y)
     q = q[:, : int(k)]
     return _as(y, ops.matmul(q, ops.matmul(ops.transpose(q), _columns(y))))
 
@@ -364,7 +364,7 @@ def convolve(x, y, conj: bool, kind: str):
 
     With ``conj`` it is a correlation.
     """
-    x, y = map(flat, beside_each_other(x, y))
+    x, y = map(flat, promoted_operands(x, y))
     n, m = int(x.shape[0]), int(y.shape[0])
     if kind == "circular" and n != m:
         raise ArgumentError(f"`y` must be as long as `x`, {n}, in a circular convolution; got {m}.", argument="y")
@@ -393,20 +393,20 @@ def moving(x, weights, centred: bool, circular: bool):
         gaps = [constant_like(np.full(count, math.nan), x) for count in (p - 1 - k, k)]
         return ops.concatenate([gaps[0], signal.convolve(x, w, "valid", "direct"), gaps[1]], 0)
 
-    x, w = beside_each_other(x, weights)
+    x, w = promoted_operands(x, weights)
     w = flat(w)
     return _by_column(of_one, x)
 
 
 def recursive(x, weights, init=None):
     """Return ``y[i] = x[i] + weights[1] y[i - 1] + ...``; ``init`` holds the values before the first, latest first."""
-    x, w = beside_each_other(x, weights)
+    x, w = promoted_operands(x, weights)
     w = flat(w)
     one = constant_like(np.ones(1), w)
     a = ops.concatenate([one, -w], 0)
     state = None
     if init is not None:
-        init, p = flat(beside_each_other(w, init)[1]), w.shape[0]
+        init, p = flat(promoted_operands(w, init)[1]), w.shape[0]
         if init.shape[0] != p:
             message = f"`init` must have as many elements as `filter`, {p}; got {init.shape[0]}."
             raise ArgumentError(message, argument="init")
@@ -433,7 +433,7 @@ def embed(x, dimension: float):
 
 def toeplitz(x, r=None):
     """Return the Toeplitz matrix with first column ``x`` and first row ``r``, by default ``x``."""
-    x, r = map(flat, beside_each_other(x, x if r is None else r))
+    x, r = map(flat, promoted_operands(x, x if r is None else r))
     return toeplitz_of(x, r)
 
 

@@ -231,7 +231,7 @@ def _tensor_index(value, name: str, zero_indexed: bool):
         if zero_indexed:
             return positions
         nowhere = np.iinfo(np.int32).min // 2
-        return ops.where(ops.equal(positions, 0), nowhere, from_one(positions))
+        return ops.where(ops.equal(positions, 0), nowhere, zero_based(positions))
     if values.dtype.kind not in "iu" and not (values.dtype.kind == "f" and np.all(values == np.round(values))):
         raise ArgumentTypeError(f"`{name}` must be whole numbers, without NA.", argument=name)
     positions = value if values.dtype.kind in "iu" else ops.cast(value, "int64")
@@ -239,10 +239,10 @@ def _tensor_index(value, name: str, zero_indexed: bool):
         return positions
     if np.any(values == 0):
         raise _position_0(name)
-    return from_one(positions)
+    return zero_based(positions)
 
 
-def from_one(positions):
+def zero_based(positions):
     """Return positions that count from 1 as 0-based positions; negative ones are unchanged."""
     return ops.subtract(positions, ops.cast(ops.greater(positions, 0), ops.dtype(positions)))
 
@@ -332,12 +332,12 @@ def to_r(value):
     return array.astype(np.complex128) if kind == "c" and array.dtype != np.complex128 else array
 
 
-def in_r(value):
+def r_arrays(value):
     """Return nested tensors as arrays for R, with at least one dimension so that R keeps lists of them as lists."""
-    return _tree.map_leaves(_in_r, value)
+    return _tree.map_leaves(_r_leaf, value)
 
 
-def _in_r(x):
+def _r_leaf(x):
     if not (isinstance(x, autodiff.Variable) or backends.backend_of(x) is not None):
         return x
     return np.atleast_1d(to_r(x))
