@@ -172,13 +172,13 @@ class Scattered:
     def total(self):
         """The gradient as a tensor."""
         if self._numpy:
-            return self._of_arrays()
+            return self._array_total()
         total = zeros_of(self.parts[0][1], self.shape) if self.rest is None else self.rest
         for key, g in _together(self.parts):
             total = indexing.add_at(total, key, g)
         return total
 
-    def _of_arrays(self) -> np.ndarray:
+    def _array_total(self) -> np.ndarray:
         total = np.zeros(self.shape, self.dtype) if self.rest is None else np.array(self.rest)
         for i, (key, g) in enumerate(self.parts):
             if is_basic(key):

@@ -459,7 +459,7 @@ class Derivatives(_Contract):
         """A function that returns a scope for another thread, to join this thread's derivatives."""
         return contextlib.nullcontext
 
-    def on_one_thread(self) -> None:
+    def use_one_thread(self) -> None:
         """Make the backward passes that this thread starts run on this thread alone."""
 
     def results_of(self, node) -> tuple:

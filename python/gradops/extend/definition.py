@@ -254,7 +254,7 @@ class _Ruled:
         def pair(*arguments):
             def gradient(upstream):
                 # recomputed by the op, because the kernel's result may have the kernel's own derivative
-                y = entry.call(*entry._as_called(arguments)[0]) if self.reads_result else None
+                y = entry.call(*entry._public_arguments(arguments)[0]) if self.reads_result else None
                 return tuple(self._gradients(upstream, y, arguments))
 
             return kernel(*arguments), gradient

@@ -247,7 +247,7 @@ def _function(entry: Op, arguments: dict[str, Any], places: list[tuple[str, int]
                 given[name][i] = x
             else:
                 given[name] = x
-        return entry.call(*entry._as_called([given[name] for name in entry.parameters])[0])
+        return entry.call(*entry._public_arguments([given[name] for name in entry.parameters])[0])
 
     return call
 

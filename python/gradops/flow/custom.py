@@ -159,7 +159,7 @@ class _Custom(_functions.Made, Generic[P, R]):
     def _of_any(self, args, kwargs):
         """The value of a call with any arguments; the general path."""
         if kwargs:
-            args, kwargs = self.arguments.in_order(args, kwargs)
+            args, kwargs = self.arguments.positional(args, kwargs)
         elif args and (found := _owner(args)) is not None:
             return self._of_tensors(*found, args)
         leaves, form = _tree.flatten((args, kwargs))

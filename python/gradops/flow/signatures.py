@@ -31,7 +31,7 @@ class Arguments:
     def signature(self) -> inspect.Signature | None:
         return _signature(self.f)
 
-    def in_order(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    def positional(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
         """The arguments of one call, passed by position as far as possible."""
         signature = self.signature
         if signature is None:

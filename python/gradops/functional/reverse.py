@@ -268,7 +268,7 @@ def _position(f: Callable, i):
 def chosen_of(f: Callable, args: tuple, kwargs: dict, positions: tuple) -> tuple[tuple, dict, list[int]]:
     """The arguments of a call with the chosen ones passed by position, and the chosen positions, not negative."""
     if kwargs and not all(-len(args) <= i < len(args) for i in positions):
-        args, kwargs = Arguments(f).in_order(args, kwargs)
+        args, kwargs = Arguments(f).positional(args, kwargs)
     chosen = []
     for position in positions:
         if not -len(args) <= position < len(args):

@@ -102,7 +102,7 @@ class Objective:
                 advance(1)
 
     def _sum(self, derivative: Callable, *arguments):
-        if self._reduced in (alone, in_process):
+        if self._reduced in (alone, run_in_process):
             found = self._reduced(self, Part(self.f, derivative), arguments)
         else:
             reduced = custom_gradient(
@@ -227,7 +227,7 @@ class Part:
         """The result for the shard at position ``place`` of a list."""
         return self._found(shard, arguments, Item("data", place))
 
-    def at_partition(self, place: int, shards, arguments: tuple) -> list:
+    def partition_total(self, place: int, shards, arguments: tuple) -> list:
         """A list with the sum over all shards in a partition of a bag; an empty list for an empty partition."""
         found = [self._found(shard, arguments, Item(f"data[{place}]", i)) for i, shard in enumerate(shards)]
         return [added(*found)] if found else []
@@ -292,7 +292,7 @@ def alone(whole: Objective, part: Part, arguments: tuple):
     return part.derivative(lambda x: _scalar(part.f(x)), *arguments)
 
 
-def in_process(whole: Objective, part: Part, arguments: tuple):
+def run_in_process(whole: Objective, part: Part, arguments: tuple):
     total = None
     with track(len(whole.places), "objective", whole.progress) as advance:
         for place in whole.places:
@@ -302,27 +302,27 @@ def in_process(whole: Objective, part: Part, arguments: tuple):
     return total
 
 
-def on_dask(whole: Objective, part: Part, arguments: tuple):
-    return _on_dask(whole, part, arguments, _at)
+def run_dask(whole: Objective, part: Part, arguments: tuple):
+    return _run_dask(whole, part, arguments, _part_result)
 
 
-def on_bags(whole: Objective, part: Part, arguments: tuple):
-    return _on_dask(whole, part, arguments, _at_partition)
+def run_bags(whole: Objective, part: Part, arguments: tuple):
+    return _run_dask(whole, part, arguments, _partition_total)
 
 
-def _on_dask(whole: Objective, part: Part, arguments: tuple, one: Callable):
+def _run_dask(whole: Objective, part: Part, arguments: tuple, one: Callable):
     import dask
     from dask import bag
 
     sent = dask.delayed((part, arguments), traverse=False)
     at, add = dask.delayed(one, traverse=False), dask.delayed(_added, traverse=False)
     # Dask runs bags in processes and delayed values in threads by default.
-    scheduler = dask.base.get_scheduler(cls=bag.Bag) if one is _at_partition else None
+    scheduler = dask.base.get_scheduler(cls=bag.Bag) if one is _partition_total else None
     for attempt in range(_ATTEMPTS + 1):
         run = uuid.uuid4()  # Dask treats tasks of the same name as one task
         parts = [at(sent, i, whole.data[i], dask_key_name=f"data[{i}]-{run}") for i in whole.places]
         try:
-            found = _in_tasks(parts, add).compute(scheduler=scheduler)
+            found = _task_tree(parts, add).compute(scheduler=scheduler)
             break
         except Exception as error:
             lost = [i for i in whole.places if _is_lost(whole.data[i])]
@@ -341,7 +341,7 @@ _TOGETHER = 8
 """The number of results that one task adds up."""
 
 
-def _in_tasks(parts: list, add: Callable) -> Any:
+def _task_tree(parts: list, add: Callable) -> Any:
     """The sum of an engine's results as a tree of tasks; each task adds up to ``_TOGETHER`` of them."""
     while len(parts) > 1:
         parts = [add(*parts[i : i + _TOGETHER]) for i in range(0, len(parts), _TOGETHER)]
@@ -357,14 +357,14 @@ def _is_lost(shard) -> bool:
     return _library(shard) == "distributed" and shard.status in ("cancelled", "lost")
 
 
-def _at(sent, place: int, shard) -> list:
+def _part_result(sent, place: int, shard) -> list:
     part, arguments = sent
     return [part.at(place, shard, arguments)]
 
 
-def _at_partition(sent, place: int, shards) -> list:
+def _partition_total(sent, place: int, shards) -> list:
     part, arguments = sent
-    return part.at_partition(place, shards, arguments)
+    return part.partition_total(place, shards, arguments)
 
 
 def _added(*parts: list) -> list:
@@ -373,14 +373,14 @@ def _added(*parts: list) -> list:
     return [added(*found)] if found else []
 
 
-def on_ray(whole: Objective, part: Part, arguments: tuple):
+def run_ray(whole: Objective, part: Part, arguments: tuple):
     import ray
 
     at, add = ray.remote(Part.at), ray.remote(added)
     sent, arguments = ray.put(part), ray.put(arguments)
     one = [at.options(name=f"data[{i}]").remote(sent, i, whole.data[i], arguments) for i in whole.places]
     try:
-        return ray.get(_in_tasks(one, add.remote))
+        return ray.get(_task_tree(one, add.remote))
     except ray.exceptions.RayError:
         for place, found in zip(whole.places, one):
             _raise_of(place, found)
@@ -404,7 +404,7 @@ def _lost(engine: str, place: int, error: Exception) -> ShardError:
     return ShardError(f"{engine} has lost {{shard}}: {{said}}", argument="data", shard=Item("data", place), said=said)
 
 
-_ENGINES = {"dask": on_dask, "distributed": on_dask, "ray": on_ray}
+_ENGINES = {"dask": run_dask, "distributed": run_dask, "ray": run_ray}
 
 
 def _engine(data) -> Callable:
@@ -412,7 +412,7 @@ def _engine(data) -> Callable:
     if data is None:
         return alone
     if _is_bag(data):
-        return on_bags
+        return run_bags
     if not isinstance(data, (list, tuple)):
         raise ArgumentTypeError(
             "`data` must be a list of shards or a `dask.bag.Bag`; got {data}.",
@@ -422,7 +422,7 @@ def _engine(data) -> Callable:
         )
     if not data:
         raise ArgumentError("`data` must hold at least one shard.", argument="data")
-    engines = {_ENGINES.get(_library(shard), in_process) for shard in data}
+    engines = {_ENGINES.get(_library(shard), run_in_process) for shard in data}
     if len(engines) > 1:
         raise ArgumentTypeError(
             f"the shards in `data` must all be held by one engine; got {', '.join(sorted(map(_library, data)))}.",

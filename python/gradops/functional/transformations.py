@@ -691,7 +691,7 @@ class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
                 argument="fun",
                 hint="give it one by `f.defjvp(rule)`",
             )
-        given, named = self._arguments.in_order(args, kwargs)
+        given, named = self._arguments.positional(args, kwargs)
         if named:
             raise ArgumentError(
                 f"a `custom_jvp` function takes its arguments by position; got {', '.join(named)} by name.",

@@ -205,7 +205,7 @@ class Places(Scope):
         """Split a vector of all places by name, in the shapes of the observations."""
         return {name: values[places] for name, (_, places) in self._known.items()}
 
-    def of_seen(self) -> tuple[np.ndarray, np.ndarray]:
+    def observed_places(self) -> tuple[np.ndarray, np.ndarray]:
         """Return for each place whether it has an observation, and whether that is a count.
 
         Raises:

@@ -158,7 +158,7 @@ class Laplace(Likelihood):
                 argument="random",
                 hint="give it a distribution in the likelihood, or fix it by `map`",
             )
-        if not np.isfinite(self._at(start, layout.u)[0]):
+        if not np.isfinite(self._joint_gradient(start, layout.u)[0]):
             self._check_number(layout.theta, layout.u)
         self._domain = integrate
         if integrate is not None:
@@ -214,12 +214,12 @@ class Laplace(Likelihood):
         """
         given = self.tensor(theta)
         u, factor = self.u, self._factor
-        value, gradient = self._at(given, u)
+        value, gradient = self._joint_gradient(given, u)
         if factor is not None and self._mode == (theta.tobytes(), value):
             return value, u, factor
         if not _are_finite(value, gradient):
             u, factor = self.layout.u, None
-            value, gradient = self._at(given, u)
+            value, gradient = self._joint_gradient(given, u)
             if not _are_finite(value, gradient):
                 raise self._failed("is not a number", theta, u)
         if quadratic := self._programs.is_quadratic:
@@ -248,7 +248,7 @@ class Laplace(Likelihood):
             near = not ridge and fall * (fall if here else rate) < LEFT  # predicted decrease after this step
             for halving in range(HALVINGS if here else 1):
                 moved = u + step * 0.5**halving
-                new, new_gradient = self._at(given, moved)
+                new, new_gradient = self._joint_gradient(given, moved)
                 # Values can have fewer digits than slopes, as quantiles of probabilities near 1 do.
                 is_flat = new <= value + NOISE * (1 + abs(value)) and abs(float(new_gradient @ step)) <= 0.1 * fall
                 falls = new <= value - 1e-4 * fall * 0.5**halving + 1e-11 * (1 + abs(value))
@@ -273,8 +273,8 @@ class Laplace(Likelihood):
             raise self._without_curvature(values, theta)
         raise self._failed(f"has no minimum after {STEPS} steps", theta, u)
 
-    def _at(self, theta, u: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = self._programs.by_u(theta, self.tensor(u))
+    def _joint_gradient(self, theta, u: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = self._programs.value_and_gradient(theta, self.tensor(u))
         return float(value), np.asarray(ops.convert_to_numpy(gradient))
 
     def _factored(self, values: np.ndarray, theta) -> tuple[Factor, bool]:
@@ -292,7 +292,7 @@ class Laplace(Likelihood):
         raise self._without_curvature(values, theta)
 
     def _failed(self, what: str, theta, u) -> InferenceError:
-        k = int(np.argmax(np.abs(self._at(self.tensor(theta), u)[1])))
+        k = int(np.argmax(np.abs(self._joint_gradient(self.tensor(theta), u)[1])))
         return InferenceError(
             f"the likelihood by the random effects {what} at {shown(self.names, theta)}; the steepest is "
             f"{self.random_names[k]} = {u[k]:.6g}."
@@ -354,12 +354,12 @@ class Laplace(Likelihood):
         weights = self.tensor(weights)
         if self._programs.is_quadratic:  # a Newton step is exact, and nothing else moves with the mode
             u = u - factor.solve(self._left[:, None])[:, 0]
-            by_theta = self._programs.by_theta(self.tensor(theta), self.tensor(u), weights, None, None)
+            by_theta = self._programs.theta_gradient(self.tensor(theta), self.tensor(u), weights, None, None)
         else:
             given = self.tensor(theta), self.tensor(u), weights
-            by_u, whole = self._programs.by_mode(*given, self.tensor(self._left))
+            by_u, whole = self._programs.mode_gradient(*given, self.tensor(self._left))
             moved = factor.solve(np.asarray(ops.convert_to_numpy(by_u))[:, None])[:, 0]
-            by_theta = self._programs.by_theta(*given, self.tensor(moved), whole)
+            by_theta = self._programs.theta_gradient(*given, self.tensor(moved), whole)
         return np.array(ops.convert_to_numpy(by_theta))
 
     def hessian(self, theta) -> np.ndarray:
@@ -390,7 +390,7 @@ class Laplace(Likelihood):
         # Differences have some 10 digits here, as no step needs a search for the mode.
         _, u, factor = self._newton(theta)
         steps = np.minimum(1e-5 * np.maximum(np.abs(theta), 1.0), 0.01 * self._moves)
-        found = differences(lambda x: self._at(self.tensor(x), u)[1], theta, steps)
+        found = differences(lambda x: self._joint_gradient(self.tensor(x), u)[1], theta, steps)
         return factor, found.T.reshape(u.size, theta.size)
 
     def random_sd(self, theta, covariance=None) -> np.ndarray:
@@ -453,7 +453,7 @@ class Laplace(Likelihood):
         value, u, factor = self._newton(theta)
         z = np.random.default_rng(seed).standard_normal((u.size, draws // 2))
         moved, given = factor.spread(z), self.tensor(theta)
-        falls = [[value - self._at(given, u + sign * by)[0] for by in moved.T] for sign in (1, -1)]
+        falls = [[value - self._joint_gradient(given, u + sign * by)[0] for by in moved.T] for sign in (1, -1)]
         logs = np.array(falls) + np.sum(z * z, 0) / 2
         top = logs.max()
         weights = np.exp(logs - top).mean(0)

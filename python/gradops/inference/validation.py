@@ -83,7 +83,7 @@ def simulated(model: Any, theta, u, seed: int | None, effects: bool) -> dict[str
         drawing.restart()
         with marked_by(drawing):
             model.f(model.tensor(theta), model.tensor(u))
-        drawing.of_seen()
+        drawing.observed_places()
         if before.keys() == drawing.drawn.keys() and all(
             np.array_equal(numbers, drawing.drawn[name], equal_nan=True) for name, numbers in before.items()
         ):
@@ -164,7 +164,7 @@ def residuals(model: Any, theta, u, method: str, rng: np.random.Generator) -> di
         return {name: found[start:end].reshape(x.shape) for (name, x), start, end in zip(seen.items(), ends, ends[1:])}
     with marked_by(scope):
         model.f(given, model.tensor(u))
-    there, counts = scope.of_seen()
+    there, counts = scope.observed_places()
     count = len(there)
 
     def weighed(weights, effects):

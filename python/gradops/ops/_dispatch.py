@@ -183,13 +183,13 @@ class Op:
             found = self.key_of(given)
             if found == key:  # no argument holds a tensor
                 if any_symbolic(arguments):
-                    return call_symbolically(self.name, *self._as_called(arguments))
+                    return call_symbolically(self.name, *self._public_arguments(arguments))
                 return self._resolved(None, kinds, flat)(*arguments)
             return self.kernels[found](*given)
 
         return implementation
 
-    def _as_called(self, arguments) -> tuple[list, dict]:
+    def _public_arguments(self, arguments) -> tuple[list, dict]:
         """Return a kernel's arguments as the positional and keyword arguments of the public function."""
         positional: list = []
         by_name: dict = {}

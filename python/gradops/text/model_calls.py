@@ -181,17 +181,17 @@ class _Call:
         return [self._messages(i) for i in range(self.count or 1)]
 
     def _messages(self, i: int) -> Messages:
-        values = {name: self._at(part, i) for name, part in self.fields.items()}
+        values = {name: self._input_text(part, i) for name, part in self.fields.items()}
         messages = []
         for who, parts in self.turns:
-            texts = [self._at(part, i) for part in parts]
+            texts = [self._input_text(part, i) for part in parts]
             messages.append({"role": who, "content": "\n".join(fill(t, values) if values else t for t in texts)})
         return messages
 
     def _check_places(self) -> None:
         if not self.fields:
             return
-        texts = [self._at(part, i) for _, parts in self.turns for part in parts for i in range(self.count or 1)]
+        texts = [self._input_text(part, i) for _, parts in self.turns for part in parts for i in range(self.count or 1)]
         there = {place for text in texts for place in places(text)}
         for name in self.fields:
             if name not in there:
@@ -239,7 +239,7 @@ class _Call:
                 "answer": quoted(self.answers[i]),
                 "remarks": quoted(listed(remarks)),
                 "input_role": attribute(role),
-                "input": quoted(self._at(variable, i)),
+                "input": quoted(self._input_text(variable, i)),
             }
             messages = [
                 {"role": "system", "content": fill(self.prompts["feedback_system"], values)},
@@ -252,7 +252,7 @@ class _Call:
     def _role(self, name: str, part) -> str:
         return getattr(self.values[id(part)], "role", None) or getattr(part, "role", None) or name
 
-    def _at(self, part, i: int) -> str:
+    def _input_text(self, part, i: int) -> str:
         """Return the text of an input in call ``i``; a number is written as Python writes it."""
         value = self.values[id(part)]
         return str(value[i if len(value) > 1 else 0]) if isinstance(value, Texts) else str(value)

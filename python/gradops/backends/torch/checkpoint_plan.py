@@ -133,7 +133,7 @@ class TorchPlan(Plan):
         made = storages.get(key)
         return made if made is not None and made.plan is self and made.alive() else None
 
-    def before_write(self, t, counted: bool) -> None:
+    def prepare_write(self, t, counted: bool) -> None:
         """Prepare a write; ``counted`` is True if torch counts it, otherwise saved tensors have the values after it."""
         key = key_of(t)
         made = self.made(key)
@@ -151,7 +151,7 @@ class TorchPlan(Plan):
             for source in self.outside.pop(key, ()):  # earlier reads also use the copy
                 source.move(written, None)
 
-    def after_write(self, t, step: Step, counted: bool) -> None:
+    def finish_write(self, t, step: Step, counted: bool) -> None:
         key = key_of(t)
         made = self.made(key)
         (made or self.written[key]).writer = step

@@ -53,14 +53,14 @@ class Noting(_private.DispatchMode):
 
         sources = map_items(source, (*args, *kwargs.values()) if kwargs else args)
         for t in written:
-            plan.before_write(t, facts.counted)
+            plan.prepare_write(t, facts.counted)
         result = func(*args, **kwargs)
         if plan.policy.products and facts.name in _PRODUCTS:
             return result
         step = Step(plan, _of_positions(func, tuple(kwargs)) if kwargs else func, sources, drawn)
         plan.noted(step, (*args, *kwargs.values()))
         for t in written:
-            plan.after_write(t, step, facts.counted)
+            plan.finish_write(t, step, facts.counted)
         for i, out in enumerate((result,) if isinstance(result, torch.Tensor) else items(result)):
             if isinstance(out, torch.Tensor) and not any(out is t for t in tensors):
                 plan.remember(out, step, i, keys, facts.name in _BLANK)

@@ -58,7 +58,7 @@ def record(value: bool) -> None:
 followed = transforms.Followed
 
 
-def on_one_thread() -> None:
+def use_one_thread() -> None:
     """Run the backward passes that this thread starts on this thread alone, on a GPU as well."""
     torch.autograd.set_multithreading_enabled(False)
 

@@ -2,14 +2,14 @@
 
 All are functions of the estimated parameters ``theta`` and the random effects ``u``, as vectors:
 
-- ``by_u``: the value and its gradient by ``u``;
+- ``value_and_gradient``: the value and its gradient by ``u``;
 - ``elements``: those of the Hessian by ``u``;
-- ``by_mode``, with weights of these and the first gradient: that by ``u`` of the value and half the elements' weighted
+- ``mode_gradient``, with weights of these and the first gradient: that by ``u`` of the value and half the elements' weighted
   sum, and what of the next it finds on the way, or None;
-- ``by_theta``, with the weights, a direction of ``u`` and what the last found: the gradient of that sum by ``theta``
+- ``theta_gradient``, with the weights, a direction of ``u`` and what the last found: the gradient of that sum by ``theta``
   less the derivatives by ``theta`` of the gradient by ``u`` along the direction.
 
-Where the elements do not depend on ``u`` nothing needs ``by_mode``, and ``by_theta`` is without a direction.
+Where the elements do not depend on ``u`` nothing needs ``mode_gradient``, and ``theta_gradient`` is without a direction.
 """
 
 from __future__ import annotations
@@ -59,15 +59,15 @@ class Programs:
             return f(theta, u) + ops.sum(weights * hessian.values(theta, u)) / 2
 
         self.hessian = hessian
-        self.by_u = compiled(value_and_grad(f, 1))
+        self.value_and_gradient = compiled(value_and_grad(f, 1))
         self.elements = hessian.values
         self._with_determinant = compiled(grad(with_determinant, (1, 0)))
         self._along = compiled(lambda theta, u, along: hvp(f, (theta, u), (ops.zeros_like(theta), along))[1][0])
 
-    def by_mode(self, theta, u, weights, left):
+    def mode_gradient(self, theta, u, weights, left):
         return self._with_determinant(theta, u, weights)
 
-    def by_theta(self, theta, u, weights, along, whole):
+    def theta_gradient(self, theta, u, weights, along, whole):
         return whole - self._along(theta, u, along)
 
 
@@ -106,17 +106,17 @@ class Shared:
         self._programs.program(theta, u, self._nothing)
         self._weights = np.zeros(self.hessian.pattern.nnz)  # type: ignore[attr-defined]
 
-    def by_u(self, theta, u):
+    def value_and_gradient(self, theta, u):
         return self._programs.part(0, theta, u, self._nothing, late=[self._weights], turns=FEW)
 
     def elements(self, theta, u):
         return self._programs.part(1, theta, u, self._nothing, late=[self._weights], turns=MANY)
 
-    def by_mode(self, theta, u, weights, left):
+    def mode_gradient(self, theta, u, weights, left):
         by_u, *whole = self._programs.part(3, theta, u, self._nothing, late=[weights], turns=MANY)
         return (by_u, *whole) if whole else (left + by_u, None)
 
-    def by_theta(self, theta, u, weights, along, whole):
+    def theta_gradient(self, theta, u, weights, along, whole):
         along = self._nothing if along is None else along
         found = self._programs.part(2, theta, u, along, late=[weights], turns=MANY)
         return found if whole is None else whole - found

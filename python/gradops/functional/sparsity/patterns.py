@@ -48,7 +48,7 @@ class Found:
         self.several, self.structure = several, structure
 
     @functools.cached_property
-    def by_columns(self) -> Plan:
+    def column_plan(self) -> Plan:
         """The plan by columns: columns of one colour have no nonzero in the same row."""
         rows, columns = positions(self.pattern)
         colors = column_colors(self.pattern)
@@ -62,7 +62,7 @@ class Found:
         return Plan(self.pattern, colors, (columns, colors[rows]))
 
     @functools.cached_property
-    def by_star(self) -> Plan:
+    def star_plan(self) -> Plan:
         """The plan for a symmetric matrix: an element or its mirror image is read where alone in row and colour."""
         pattern = (self.pattern + self.pattern.T).tocsc()
         pattern.sort_indices()

@@ -186,7 +186,7 @@ class SeparableHessian:
 
     def __init__(self, maps, hessian):
         size, count = maps.shape
-        plan = patterns.Found(hessian, [], False, None, True).by_star
+        plan = patterns.Found(hessian, [], False, None, True).star_plan
         row, column = positions(plan.pattern)
         maps = _without_others(maps, row)
         once = row >= column

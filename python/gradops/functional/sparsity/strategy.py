@@ -32,4 +32,4 @@ def hessian_plan(found: Found | None = None, parts: AffineParts | None = None) -
         separable = SeparableHessian(maps, parts.pattern_by_ends())
         return separable if separable.pays else None
     assert found is not None
-    return found.by_star if found.natural else found.by_columns
+    return found.star_plan if found.natural else found.column_plan

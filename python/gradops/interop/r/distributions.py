@@ -298,7 +298,7 @@ def _of_counts(family: Any, place: Callable = lambda *parameters: parameters, st
         known = (x >= first) & (x <= last) & (x < math.inf) & (x == ops.round(x)) | (x != x)
         if as_log:
             return _inside(known, x, first, lambda x: family._logpmf(x, *place(*given)), -math.inf)
-        return _inside(known, x, first, lambda x: family._of_log(family._logpmf, x, place(*given)), 0.0)
+        return _inside(known, x, first, lambda x: family._density_from_log(family._logpmf, x, place(*given)), 0.0)
 
     def probability(q, lower, as_log, *parameters):
         q, *given = _together(q, *parameters)
@@ -347,7 +347,7 @@ class _NegativeBinomialByMean(Discrete):
     def _bases(self, x, size, mean):
         return (mean,)
 
-    def _by_powers(self, x, size, mean):
+    def _power_density(self, x, size, mean):
         return power(mean, x) * exp(log_rising(size, x, mean) - scaled_log1p(size, mean) - lgamma(x + 1))
 
     def _tail(self, k, lower, log, size, mean):

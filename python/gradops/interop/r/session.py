@@ -189,14 +189,14 @@ def hold_interrupts(may_interrupt: Callable) -> bool:
         if waiting.asking:  # the handler itself was interrupted
             return
         if not pending.value:  # R has already handled the interrupt
-            return waiting.over()
+            return waiting.end()
         waiting.asking, before = True, suspended.value
         try:
             seconds = in_the_way(frame)
             if seconds:
                 _ask_again(seconds)
                 return
-            waiting.over()
+            waiting.end()
             pending.value = 0  # else R could take the interrupt inside `may_interrupt()` and jump out of it
             try:
                 allowed = not before or may_interrupt()
@@ -223,7 +223,7 @@ class _Waiting:
         now = time.monotonic()
         return now - self._since.setdefault(what, now)
 
-    def over(self) -> None:
+    def end(self) -> None:
         self._since.clear()
 
 

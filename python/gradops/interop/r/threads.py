@@ -238,7 +238,7 @@ def arrange_backward() -> None:
     if is_current():
         arranged = backends.count()
         for backend in backends.loaded_backends():
-            backend.derivatives.on_one_thread()
+            backend.derivatives.use_one_thread()
 
 
 def serve() -> None:

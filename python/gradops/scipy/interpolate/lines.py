@@ -122,7 +122,7 @@ class interp1d:
         """
         v, sites, y = real_with("interp1d", 2, x=x, sites=self.x, y=self._y)
         rank, rest = len(v.shape), len(y.shape) - 1
-        found = self._spline(v, 0, True) if self._spline is not None else self._at(sites, y, v)
+        found = self._spline(v, 0, True) if self._spline is not None else self._interpolate(sites, y, v)
         fill = self._fill
         if isinstance(fill, str):
             if self._kind == "previous":
@@ -132,14 +132,14 @@ class interp1d:
         below, above = v < sites[0], v > sites[-1]
         if not isinstance(fill, str):
             if self.bounds_error:
-                self._within(below, "below", x)
-                self._within(above, "above", x)
+                self._check_range(below, "below", x)
+                self._check_range(above, "above", x)
             low, high = fill if isinstance(fill, tuple) and len(fill) == 2 else (fill, fill)
             found = ops.where(add_last_dims(below, rest), low, ops.where(add_last_dims(above, rest), high, found))
         found = ops.where(add_last_dims(ops.isnan(v), rest), math.nan, found) if self._spline is None else found
         return placed(found, rank, self.axis)
 
-    def _within(self, beyond, where: str, x) -> None:
+    def _check_range(self, beyond, where: str, x) -> None:
         values = known(beyond)
         if values is not None and values.any():
             raise ArgumentError(
@@ -148,7 +148,7 @@ class interp1d:
                 hint="`bounds_error=False`, or `fill_value`",
             )
 
-    def _at(self, sites, y, v):
+    def _interpolate(self, sites, y, v):
         last = int(sites.shape[0]) - 1
         held, at = ops.stop_gradient(sites), ops.stop_gradient(v)
         if self._kind == "linear" and last:

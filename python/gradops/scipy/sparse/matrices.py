@@ -88,26 +88,26 @@ class sparray:
     @property
     def indices(self) -> np.ndarray:
         """The column (CSR) or row (CSC) of each element."""
-        self._of("indices", "csr", "csc")
+        self._check_format("indices", "csr", "csc")
         pattern = self.pattern
         return pattern.columns[pattern.by_rows] if self.format == "csr" else pattern.rows
 
     @property
     def indptr(self) -> np.ndarray:
         """The start of each row (CSR) or column (CSC), and the end."""
-        self._of("indptr", "csr", "csc")
+        self._check_format("indptr", "csr", "csc")
         return self.pattern.row_starts if self.format == "csr" else self.pattern.starts
 
     @property
     def coords(self) -> tuple[np.ndarray, np.ndarray]:
         """The rows and columns of elements (COO)."""
-        self._of("coords", "coo")
+        self._check_format("coords", "coo")
         return self.pattern.rows, self.pattern.columns
 
     row = property(lambda self: self.coords[0])
     col = property(lambda self: self.coords[1])
 
-    def _of(self, name: str, *formats: str) -> None:
+    def _check_format(self, name: str, *formats: str) -> None:
         if self.format not in formats:
             raise AttributeError(f"a matrix of format {self.format!r} has no `{name}`")
 
@@ -214,7 +214,7 @@ class sparray:
             return ops.sum(values)
         if dtype is None and ops.dtype(values) in dtypes.BOOL + dtypes.INTEGERS:  # like NumPy's sums
             values = ops.cast(values, "int64")
-        return self._along(ops.segment_sum(values, *self._segments(axis)), axis)
+        return self._axis_result(ops.segment_sum(values, *self._segments(axis)), axis)
 
     def mean(self, axis=None, dtype=None, out=None):
         """Return the mean of all elements, or along an axis like :meth:`sum`."""
@@ -228,7 +228,7 @@ class sparray:
     def _segments(self, axis: int) -> tuple[np.ndarray, int]:
         return (self.pattern.rows if axis else self.pattern.columns), self.shape[1 - axis]
 
-    def _along(self, found, axis: int):
+    def _axis_result(self, found, axis: int):
         return ops.expand_dims(found, axis) if isinstance(self, spmatrix) else found
 
     # Arithmetic -------------------------------------------------------------------------------------------------------

@@ -106,9 +106,9 @@ class gaussian_kde:  # SciPy's name
 
     def logpdf(self, x):
         """Logarithm of the density at points."""
-        return self._at(self._points(x), self._root)
+        return self._log_density(self._points(x), self._root)
 
-    def _at(self, points, root):
+    def _log_density(self, points, root):
         places = ops.solve_triangular(root, points, lower=True)
         data = ops.solve_triangular(root, self.dataset, lower=True)
         apart = ops.expand_dims(places, -1) - ops.expand_dims(data, 1)
@@ -126,12 +126,12 @@ class gaussian_kde:  # SciPy's name
         """Integral of the product with a normal density."""
         mean, cov, _ = real("scipy.stats.gaussian_kde", mean=mean, cov=cov, dataset=self.dataset)
         mean, cov = ops.reshape(mean, (self.d, 1)), ops.reshape(cov, (self.d, self.d))
-        return ops.exp(self._at(mean, ops.cholesky(self.covariance + cov)))[0]
+        return ops.exp(self._log_density(mean, ops.cholesky(self.covariance + cov)))[0]
 
     def integrate_kde(self, other):
         """Integral of the product with another density of kernels."""
         root = ops.cholesky(self.covariance + other.covariance)
-        return ops.sum(ops.exp(self._at(other.dataset, root)) * other.weights)
+        return ops.sum(ops.exp(self._log_density(other.dataset, root)) * other.weights)
 
     def integrate_box_1d(self, low, high):
         """Probability between two numbers, of one dimension."""

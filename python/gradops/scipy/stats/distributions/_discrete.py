@@ -134,7 +134,7 @@ class Discrete(Distribution):
         else:
             z = ops.where(outside, self._inner(*shapes), z)
             shapes = self._sloping(outside, z, shapes)
-        value = self._logpmf(z, *shapes) if as_log else self._of_log(self._logpmf, z, shapes)
+        value = self._logpmf(z, *shapes) if as_log else self._density_from_log(self._logpmf, z, shapes)
         return marked(valid, value if outside is False else ops.where(outside, -math.inf if as_log else 0.0, value))
 
     def _quantile(self, p, lower, as_log, *shapes):

@@ -162,11 +162,11 @@ Gradient:
         """Return factors of the density that may be 0 in the support, where its logarithm has no slope."""
         return ()
 
-    def _by_powers(self, z, *shapes):
+    def _power_density(self, z, *shapes):
         """Return the density, computed without logarithms, for factors that are 0."""
         raise NotImplementedError
 
-    def _of_log(self, log_of: Callable, z, shapes):
+    def _density_from_log(self, log_of: Callable, z, shapes):
         """Return the density from its logarithm, or from powers of its factors."""
         given = (z, *shapes)
         bases = self._bases(*given)
@@ -178,7 +178,7 @@ Gradient:
             return [of(value, other) for value, other in zip(given, self.inside)]
 
         choice = choose if is_single(edge) else refined
-        return choice(edge, lambda of: self._by_powers(*taken(of)), lambda of: exp(log_of(*taken(of))))
+        return choice(edge, lambda of: self._power_density(*taken(of)), lambda of: exp(log_of(*taken(of))))
 
     def _inner(self, *shapes):
         """A point within the support."""
@@ -320,7 +320,7 @@ Gradient:
         outside = False if self.everywhere and is_single(z) else below | above
         if all_so(outside) is False:
             return marked(valid, self._tail(z, lower, as_log, *shapes))
-        beyond, z = z, self._within(outside, x, shapes, rest)
+        beyond, z = z, self._inner_standard(outside, x, shapes, rest)
         value = self._tail(z, lower, as_log, *self._sloping(outside, z, shapes))
         none, all_of_it = (-math.inf, 0.0) if as_log else (0.0, 1.0)
         first, last = (none, all_of_it) if lower else (all_of_it, none)
@@ -331,7 +331,7 @@ Gradient:
         """Add to tails the slopes at the ends of the support that their formulas lack."""
         return value
 
-    def _within(self, outside, x, shapes, rest):
+    def _inner_standard(self, outside, x, shapes, rest):
         """``x`` on the standard form's scale, where it is outside a place in the support: chosen before, as an infinite
         ``x`` has no slopes."""
         return self._standard(ops.where(outside, moved(self._inner(*shapes), *rest), x), rest)
@@ -469,9 +469,9 @@ class Continuous(Distribution):
         if all_so(outside) is False:
             outside = False
         else:
-            z = self._within(outside, x, shapes, (loc, scale))
+            z = self._inner_standard(outside, x, shapes, (loc, scale))
         moves = type(scale) is not int or scale != 1
-        value = self._logpdf(z, *shapes) if as_log else self._of_log(self._logpdf, z, shapes)
+        value = self._logpdf(z, *shapes) if as_log else self._density_from_log(self._logpdf, z, shapes)
         if moves:
             value = value - log(scale) if as_log else value / scale
         return marked(valid, value if outside is False else ops.where(outside, -math.inf if as_log else 0.0, value))
@@ -485,7 +485,7 @@ class Continuous(Distribution):
             return value
         for end in ends:
             there = (z == end) & (absolute(z) < math.inf) & (absolute(value) < math.inf)
-            density = self._of_log(self._logpdf, ops.where(there, z, self._inner(*shapes)), shapes)
+            density = self._density_from_log(self._logpdf, ops.where(there, z, self._inner(*shapes)), shapes)
             density = ops.stop_gradient(ops.where(there & (density < math.inf), density, 0.0))
             rise = density * ops.where(there, z - where(absolute(end) < math.inf, end, 0.0), 0.0)
             value = value + rise if lower else value - rise
@@ -592,7 +592,7 @@ class HazardFamily(Continuous):
     def _hazard(self, z, *shapes):
         raise NotImplementedError
 
-    def _at_hazard(self, h, *shapes):
+    def _hazard_quantile(self, h, *shapes):
         """Return the inverse of :meth:`_hazard` by ``z``."""
         raise NotImplementedError
 
@@ -600,4 +600,4 @@ class HazardFamily(Continuous):
         return hazard_probability(self._hazard(z, *shapes), lower, log)
 
     def _quantile(self, p, lower, log, *shapes):
-        return self._at_hazard(hazard_at(p, lower, log), *shapes)
+        return self._hazard_quantile(hazard_at(p, lower, log), *shapes)

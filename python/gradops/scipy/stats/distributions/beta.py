@@ -29,7 +29,7 @@ class _Beta(Continuous):
     def _bases(self, z, a, b):
         return z, 1 - z
 
-    def _by_powers(self, z, a, b):
+    def _power_density(self, z, a, b):
         return power(z, a - 1) * power(1 - z, b - 1) * exp(-log_beta(a, b))
 
     def _steep(self, a, b):

@@ -27,7 +27,7 @@ class _Binom(Discrete):
     def _bases(self, k, n, p):
         return p, 1 - p
 
-    def _by_powers(self, k, n, p):
+    def _power_density(self, k, n, p):
         return power(p, k) * power(1 - p, n - k) * exp(log_choose(k, n - k))
 
     def _tail(self, k, lower, log, n, p):
@@ -54,7 +54,7 @@ class _Bernoulli(Discrete):
     def _logpmf(self, k, p):
         return times_log(k, p) + times_log1m(1 - k, p)
 
-    def _of_log(self, log_of, k, shapes):
+    def _density_from_log(self, log_of, k, shapes):
         (p,) = shapes
         return k * p + (1 - k) * (1 - p)
 

@@ -14,7 +14,7 @@ class _Expon(HazardFamily):
     def _hazard(self, z):
         return z
 
-    def _at_hazard(self, h):
+    def _hazard_quantile(self, h):
         return h
 
     def _stats(self):

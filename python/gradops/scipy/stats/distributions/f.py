@@ -26,7 +26,7 @@ class _F(Continuous):
     def _bases(self, z, dfn, dfd):
         return (z,)
 
-    def _by_powers(self, z, dfn, dfd):
+    def _power_density(self, z, dfn, dfd):
         a, b = dfn / 2, dfd / 2
         ratio = dfn / dfd
         return power(z, a - 1) * exp(times_log(a, ratio) - (a + b) * log1p(ratio * z) - log_beta(a, b))

@@ -42,7 +42,7 @@ class _Gamma(Continuous):
     def _bases(self, z, a):
         return (z,)
 
-    def _by_powers(self, z, a):
+    def _power_density(self, z, a):
         return power(z, a - 1) * exp(-z - lgamma(a))
 
     def _steep(self, a):
@@ -74,8 +74,8 @@ class _Chi2(Continuous):
     def _bases(self, z, df):
         return (z,)
 
-    def _by_powers(self, z, df):
-        return gamma._by_powers(z / 2, df / 2) / 2
+    def _power_density(self, z, df):
+        return gamma._power_density(z / 2, df / 2) / 2
 
     def _steep(self, df):
         return df < 2, True

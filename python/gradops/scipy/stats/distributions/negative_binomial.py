@@ -28,7 +28,7 @@ class _Nbinom(Discrete):
     def _bases(self, k, n, p):
         return (1 - p,)
 
-    def _by_powers(self, k, n, p):
+    def _power_density(self, k, n, p):
         return p**n * power(1 - p, k) * exp(log_choose(n, k) - log1p(k / n))
 
     def _tail(self, k, lower, log, n, p):
@@ -56,7 +56,7 @@ class _Geom(Discrete):
     def _bases(self, k, p):
         return (1 - p,)
 
-    def _by_powers(self, k, p):
+    def _power_density(self, k, p):
         return p * power(1 - p, k - 1)
 
     def _tail(self, k, lower, as_log, p):

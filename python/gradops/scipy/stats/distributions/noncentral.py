@@ -66,8 +66,8 @@ class _Ncx2(_Noncentral):
     def _bases(self, z, df, nc):
         return (z,)
 
-    def _by_powers(self, z, df, nc):
-        return chi2._by_powers(z, df) * exp(self._excess(z, df, nc))
+    def _power_density(self, z, df, nc):
+        return chi2._power_density(z, df) * exp(self._excess(z, df, nc))
 
     def _tail(self, z, lower, log, df, nc):
         return _noncentral.chi2_tail(z, df, nc, lower, log)
@@ -138,8 +138,8 @@ class _Ncf(_Noncentral):
     def _bases(self, z, dfn, dfd, nc):
         return (z,)
 
-    def _by_powers(self, z, dfn, dfd, nc):
-        return f._by_powers(z, dfn, dfd) * exp(self._excess(z, dfn, dfd, nc))
+    def _power_density(self, z, dfn, dfd, nc):
+        return f._power_density(z, dfn, dfd) * exp(self._excess(z, dfn, dfd, nc))
 
     def _tail(self, z, lower, log, dfn, dfd, nc):
         part, rest = f_parts(dfn / 2, dfd / 2, z)

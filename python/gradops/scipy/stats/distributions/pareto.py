@@ -20,7 +20,7 @@ class _Pareto(HazardFamily):
     def _hazard(self, z, b):
         return b * log(z)
 
-    def _at_hazard(self, h, b):
+    def _hazard_quantile(self, h, b):
         return exp(h / b)
 
     def _stats(self, b):
@@ -58,7 +58,7 @@ class _Genpareto(HazardFamily):
     def _hazard(self, z, c):
         return z * log1p_over(c * z)
 
-    def _at_hazard(self, h, c):
+    def _hazard_quantile(self, h, c):
         return power_over(h, c)
 
     def _stats(self, c):

@@ -97,7 +97,7 @@ class _Poisson(Discrete):
     def _bases(self, k, mu):
         return (mu,)
 
-    def _by_powers(self, k, mu):
+    def _power_density(self, k, mu):
         return power(mu, k) * exp(-mu - lgamma(k + 1))
 
     def _tail(self, k, lower, log, mu):

@@ -21,13 +21,13 @@ class _Rayleigh(HazardFamily):
     def _bases(self, z):
         return (z,)
 
-    def _by_powers(self, z):
+    def _power_density(self, z):
         return z * exp(-z * z / 2)
 
     def _hazard(self, z):
         return z * z / 2
 
-    def _at_hazard(self, h):
+    def _hazard_quantile(self, h):
         return sqrt(2 * h)
 
     def _stats(self):
@@ -50,7 +50,7 @@ class _Weibull(HazardFamily):
     def _bases(self, z, c):
         return (z,)
 
-    def _by_powers(self, z, c):
+    def _power_density(self, z, c):
         return c * power(z, c - 1) * exp(-power(z, c))
 
     def _steep(self, c):
@@ -59,7 +59,7 @@ class _Weibull(HazardFamily):
     def _hazard(self, z, c):
         return z**c
 
-    def _at_hazard(self, h, c):
+    def _hazard_quantile(self, h, c):
         return h ** (1 / c)
 
     def _stats(self, c):
@@ -90,7 +90,7 @@ class _Exponweib(Continuous):
     def _bases(self, z, a, c):
         return (z,)
 
-    def _by_powers(self, z, a, c):
+    def _power_density(self, z, a, c):
         raised = power(z, c)
         return a * c * power(z, a * c - 1) * exp(-raised + (a - 1) * log(exprel(-raised)))
 
