@@ -248,7 +248,7 @@ class Backend(_Contract):
         """
         return None
 
-    def on_host(self, name: str, function: Callable, xs: list, like: int | None = None):
+    def call_on_host(self, name: str, function: Callable, xs: list, like: int | None = None):
         """Apply an elementwise function of NumPy arrays to tensors of one floating dtype, also traced ones.
 
         Args:

@@ -223,7 +223,7 @@ class Part:
         self.f = f
         self.derivative = derivative
 
-    def at(self, place: int, shard, arguments: tuple):
+    def result(self, place: int, shard, arguments: tuple):
         """The result for the shard at position ``place`` of a list."""
         return self._found(shard, arguments, Item("data", place))
 
@@ -296,7 +296,7 @@ def run_in_process(whole: Objective, part: Part, arguments: tuple):
     total = None
     with track(len(whole.places), "objective", whole.progress) as advance:
         for place in whole.places:
-            found = part.at(place, whole.data[place], arguments)
+            found = part.result(place, whole.data[place], arguments)
             total = found if total is None else added(total, found)
             advance(1)
     return total
@@ -359,7 +359,7 @@ def _is_lost(shard) -> bool:
 
 def _part_result(sent, place: int, shard) -> list:
     part, arguments = sent
-    return [part.at(place, shard, arguments)]
+    return [part.result(place, shard, arguments)]
 
 
 def _partition_total(sent, place: int, shards) -> list:
@@ -376,7 +376,7 @@ def _added(*parts: list) -> list:
 def run_ray(whole: Objective, part: Part, arguments: tuple):
     import ray
 
-    at, add = ray.remote(Part.at), ray.remote(added)
+    at, add = ray.remote(Part.result), ray.remote(added)
     sent, arguments = ray.put(part), ray.put(arguments)
     one = [at.options(name=f"data[{i}]").remote(sent, i, whole.data[i], arguments) for i in whole.places]
     try:

@@ -59,25 +59,25 @@ class Series:
         self._known, self._more = [first], more
         self.level, self.order = level, order
 
-    def at(self, k: int) -> Any:
+    def coefficient(self, k: int) -> Any:
         """Coefficient ``k``."""
         while len(self._known) <= k:
             self._known.append(self._more(len(self._known)))
         return self._known[k]
 
-    shape = property(lambda self: self.at(0).shape)
-    dtype = property(lambda self: self.at(0).dtype)
+    shape = property(lambda self: self.coefficient(0).shape)
+    dtype = property(lambda self: self.coefficient(0).dtype)
     ndim = property(lambda self: len(self.shape))
-    size = property(lambda self: conversion.size(self.at(0)))
+    size = property(lambda self: conversion.size(self.coefficient(0)))
 
     def __len__(self) -> int:
-        return len(self.at(0))
+        return len(self.coefficient(0))
 
     def __iter__(self):
         return (operators.OPERATORS["getitem"](self, i) for i in range(len(self)))
 
     def __bool__(self) -> bool:
-        return bool(self.at(0))
+        return bool(self.coefficient(0))
 
     def _leaving(self, *_, **__):
         raise ArgumentTypeError("a Python number or a NumPy array made from a tensor has no series.", hint=_STOP)
@@ -102,7 +102,7 @@ def is_tensor_type(kind: type) -> bool:
 
 
 def dtype_name(x: Series) -> str:
-    return conversion.dtype(x.at(0))
+    return conversion.dtype(x.coefficient(0))
 
 
 def to_numpy(x: Series):
@@ -126,7 +126,7 @@ def _register() -> None:
     backend = backends.register("series", sys.modules[__name__], root=__name__, partial=True)
     backend.derivatives.adopt(
         SimpleNamespace(
-            stop=lambda x: stop_gradient(x.at(0)),
+            stop=lambda x: stop_gradient(x.coefficient(0)),
             stopped=nullcontext,  # `modes.series_end` stops series
             custom=lambda run, inputs: run(*inputs)[0],
             checkpoint=lambda run, inputs, *_: run(*inputs),
@@ -184,7 +184,7 @@ def _applied(op: _dispatch.Op, arguments: tuple, top: Series):
     if not postponed:
         for part in _tree.items(y):
             if isinstance(part, Series) and part.level == top.level:
-                part.at(part.order)
+                part.coefficient(part.order)
     return y
 
 
@@ -208,14 +208,14 @@ class _Call:
             if plain and name not in op.many and given[p] is not None:
                 given[p] = backends.embedded().convert(given[p])
             if record.has_derivative(op.name) and record.rule_of(op, name) is None:
-                given[p] = _tree.map_items(lambda x: x.at(0) if self._is_own(x) else x, given[p])
+                given[p] = _tree.map_items(lambda x: x.coefficient(0) if self._is_own(x) else x, given[p])
         self.arguments = tuple(given)
         self.moving = {n for n, p in zip(op.tensors, op.positions) if any(map(self._is_own, _tree.items(given[p])))}
 
     def _is_own(self, x) -> bool:
         return isinstance(x, Series) and x.level == self.level
 
-    def at(self, coefficient: Callable) -> Any:
+    def apply(self, coefficient: Callable) -> Any:
         """The op's result for one coefficient of each series."""
         return self.op.call(*_tree.map_items(lambda x: coefficient(x) if self._is_own(x) else x, self.arguments))
 
@@ -244,7 +244,7 @@ class _Call:
         return self.level <= series_end.get()
 
     def _value(self):
-        return self.at(lambda x: x.at(0))
+        return self.apply(lambda x: x.coefficient(0))
 
     def _series(self, first, more: Callable) -> Any:
         if not _moves(first):
@@ -271,7 +271,7 @@ class _Call:
         given = list(self.arguments)
         for name, p in zip(self.op.tensors, self.op.positions):
             if name in self.moving or name in places:
-                given[p] = _tree.map_items(lambda x: x.at(k) if self._is_own(x) else _zeros(x), given[p])
+                given[p] = _tree.map_items(lambda x: x.coefficient(k) if self._is_own(x) else _zeros(x), given[p])
         return self.op.call(*given)
 
     def _convolved(self, k: int):
@@ -279,7 +279,7 @@ class _Call:
         own = [x for x in _tree.items(self.arguments) if self._is_own(x)]
         total = None
         for parts in _divisions(k, len(own)):
-            term = self.at(lambda x, left=list(parts): x.at(left.pop(0)))
+            term = self.apply(lambda x, left=list(parts): x.coefficient(left.pop(0)))
             total = term if total is None else elementwise.add(total, term)
         return total
 
@@ -296,7 +296,7 @@ class _Call:
                 slope = slopes()[i]
                 if not self._is_own(slope):
                     return creation.zeros_like(first)
-                part, dtype = elementwise.multiply(slope.at(k - 1), 1 / k), conversion.dtype(first)
+                part, dtype = elementwise.multiply(slope.coefficient(k - 1), 1 / k), conversion.dtype(first)
                 return part if conversion.dtype(part) == dtype else conversion.cast(part, dtype)
 
             return self._series(first, more)
@@ -344,14 +344,14 @@ class _Call:
             raise GradientError(f"`{self.op.name}` of complex numbers has no series in `jet`.", hint=_STOP)
 
     def _nothing(self, like: Series) -> Series:
-        zeros = creation.zeros_like(like.at(0))
+        zeros = creation.zeros_like(like.coefficient(0))
         return Series(zeros, lambda k: zeros, self.level, self.order)
 
 
 def _derivatives_below(x):
     """The derivatives of the library whose numbers a tensor finally holds, below all wrappers."""
     while isinstance(x, (Series, Batched, Variable)):
-        x = x.at(0) if isinstance(x, Series) else x.value if isinstance(x, Batched) else x.data
+        x = x.coefficient(0) if isinstance(x, Series) else x.value if isinstance(x, Batched) else x.data
     return backends.backend_of(x).derivatives
 
 
@@ -399,9 +399,9 @@ def _derivative(x: Series) -> Series:
     """The series of ``dx/dt``."""
 
     def more(k: int):
-        return elementwise.multiply(x.at(k + 1), k + 1)
+        return elementwise.multiply(x.coefficient(k + 1), k + 1)
 
-    return Series(x.at(1), more, x.level, x.order)
+    return Series(x.coefficient(1), more, x.level, x.order)
 
 
 def _fitted(x: Series, shape) -> Any:
@@ -415,10 +415,10 @@ def _divide(call: _Call):
     first = call._value()
 
     def more(k: int):
-        rest = [elementwise.multiply(b.at(j), y.at(k - j)) for j in range(1, k + 1)]
+        rest = [elementwise.multiply(b.coefficient(j), y.coefficient(k - j)) for j in range(1, k + 1)]
         total = functools.reduce(elementwise.add, rest)
-        over = elementwise.subtract(a.at(k), total) if call._is_own(a) else elementwise.negative(total)
-        return elementwise.divide(over, b.at(0))
+        over = elementwise.subtract(a.coefficient(k), total) if call._is_own(a) else elementwise.negative(total)
+        return elementwise.divide(over, b.coefficient(0))
 
     y = call._series(first, more)  # `more` reads `y` lazily
     return y
@@ -431,7 +431,7 @@ def _locally_linear(call: _Call):
     def coefficient(k: int):
         if not k:
             return call._value()
-        return jvp(lambda x: call.op.call(x, *settings), (x.at(0),), (x.at(k),))[1]
+        return jvp(lambda x: call.op.call(x, *settings), (x.coefficient(0),), (x.coefficient(k),))[1]
 
     return call._several(coefficient)
 
@@ -453,7 +453,7 @@ def _kinked(order: int):
 
         def coefficient(k: int):
             steps = range(1, k + 1) if k >= order and call._is_own(x) else ()
-            moved = [reductions.moved(x.at(j), zero) for j in steps]
+            moved = [reductions.moved(x.coefficient(j), zero) for j in steps]
             still = creation.zeros_like(value)
             return indexing.where(functools.reduce(elementwise.logical_or, moved), math.nan, still) if moved else still
 
@@ -551,7 +551,10 @@ def jet(f: Callable, primals, series) -> tuple[Any, Any]:
         if not isinstance(y, Series) or y.level != level:
             y = run.at._tensor(y)
             return [y, *[creation.zeros_like(y)] * order]
-        return [y.at(0), *[elementwise.multiply(y.at(k), math.factorial(k)) for k in range(1, order + 1)]]
+        return [
+            y.coefficient(0),
+            *[elementwise.multiply(y.coefficient(k), math.factorial(k)) for k in range(1, order + 1)],
+        ]
 
     found = [[_as_recorded(part) for part in derivatives(y)] for y in outputs]
     return tuple(_tree.unflatten(run.value_form, part) for part in ([y[0] for y in found], [y[1:] for y in found]))

@@ -106,7 +106,9 @@ def fit(
     parameters = Parameters(start, random, map, transforms=transforms)
     layout = parameters.layout
     return estimated(
-        Likelihood.of(function_of(function, parameters), layout, parameters.tensor, parameters.tree, domain(integrate)),
+        Likelihood.build(
+            function_of(function, parameters), layout, parameters.tensor, parameters.tree, domain(integrate)
+        ),
         *parameters.bounds(values_by_name(bounds, "bounds")),
         _length(data) if nobs is None else nobs,
     )

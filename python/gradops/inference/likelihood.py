@@ -41,7 +41,7 @@ class Likelihood:
     with_effects: type[Likelihood]  # :class:`Laplace`, set by its module
 
     @staticmethod
-    def of(f: Callable, layout: Layout, tensor: Callable, tree: Callable, *integrate) -> Likelihood:
+    def build(f: Callable, layout: Layout, tensor: Callable, tree: Callable, *integrate) -> Likelihood:
         """Return the model of a likelihood, with its random effects, if any, integrated out."""
         if layout.u.size:
             return Likelihood.with_effects(f, layout, tensor, tree, *integrate)

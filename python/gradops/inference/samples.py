@@ -71,7 +71,7 @@ def posterior(nlp: Callable, start, data=None, *, random=(), map=None, transform
     def joint(theta, u):
         return function(theta, u) - parameters.log_jacobian(layout.vector(theta, u))
 
-    return Posterior(Likelihood.of(joint, layout, parameters.tensor, parameters.tree))
+    return Posterior(Likelihood.build(joint, layout, parameters.tensor, parameters.tree))
 
 
 @made_by("posterior")

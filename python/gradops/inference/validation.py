@@ -196,7 +196,7 @@ def _around(model: Any, f, theta: np.ndarray, u: np.ndarray) -> Any:
     layout = Layout(
         np.append(theta, u), [f"x[{k}]" for k in range(size)], np.arange(size) >= len(theta), profiled=~integrated
     )
-    return model.of(f, layout, model.tensor, lambda vector: vector)
+    return model.build(f, layout, model.tensor, lambda vector: vector)
 
 
 def order_of(turns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -324,7 +324,7 @@ def _on_host(op: Op, path: str | Callable, backend: Backend) -> Callable:
         half = dtypes.bits(str(xs[0].dtype)) < 32
         return function(*[x.astype("float32") for x in xs] if half else xs)
 
-    name, on_host = op.name, backend.on_host
+    name, on_host = op.name, backend.call_on_host
     foresee = backend.kernel("foresee")
     if foresee is not None:  # the library's graphs call host functions by name
         foresee(name, single)

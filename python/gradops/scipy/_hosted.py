@@ -177,7 +177,7 @@ def _of_numpy(function: Callable, count: int, like: int, _):
 
 def _of_library(name: str, function: Callable, count: int, like: int, backend):
     called = functools.partial(_called, function, count, like)
-    foresee, on_host = backend.kernel("foresee"), backend.on_host
+    foresee, on_host = backend.kernel("foresee"), backend.call_on_host
     if foresee is not None:
         foresee(name, called)
 

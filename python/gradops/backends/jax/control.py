@@ -54,7 +54,7 @@ def vectorized_map(function, rows):
 # Functions of NumPy arrays, elementwise or of matrices ----------------------------------------------------------------
 
 
-def on_host(name: str, function: Callable, xs: list, like: int | None = None) -> jax.Array:
+def call_on_host(name: str, function: Callable, xs: list, like: int | None = None) -> jax.Array:
     dtype = xs[0].dtype
 
     def call(*arrays) -> np.ndarray:

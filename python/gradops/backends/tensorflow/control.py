@@ -75,7 +75,7 @@ def vectorized_map(function, rows):
 # Functions of NumPy arrays, elementwise or of matrices ----------------------------------------------------------------
 
 
-def on_host(name: str, function: Callable, xs: list, like: int | None = None) -> tf.Tensor:
+def call_on_host(name: str, function: Callable, xs: list, like: int | None = None) -> tf.Tensor:
     dtype = xs[0].dtype
 
     def call(*arrays) -> np.ndarray:

@@ -53,7 +53,7 @@ _functions: dict[str, Callable] = {}
 
 
 def foresee(name: str, function: Callable) -> None:
-    """Register a function under a name for :func:`on_host`, because graphs cannot hold Python functions."""
+    """Register a function under a name for :func:`call_on_host`, because graphs cannot hold Python functions."""
     _functions[name] = function
 
 
@@ -63,7 +63,7 @@ def _function(name: str) -> Callable:
     return functools.partial(_functions[found], *map(int, settings)) if settings else _functions[found]
 
 
-def on_host(name: str, function: Callable, xs: list, like: int | None = None) -> torch.Tensor:
+def call_on_host(name: str, function: Callable, xs: list, like: int | None = None) -> torch.Tensor:
     if compiling():
         return _operation(name, xs, like)
     if any(map(_private.is_wrapped, xs)):
@@ -95,7 +95,7 @@ class _Transformed(torch.autograd.Function):
 
     @staticmethod
     def forward(name, like, *xs):
-        return on_host(name, _function(name), list(xs), like)
+        return call_on_host(name, _function(name), list(xs), like)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -119,7 +119,7 @@ class _Transformed(torch.autograd.Function):
             x if d is None else x.reshape(x.shape[0], *[1] * (rank + 1 - x.ndim), *x.shape[1:])
             for x, d in zip(first, dims)
         ]
-        return on_host(name, _function(name), aligned, like), 0
+        return call_on_host(name, _function(name), aligned, like), 0
 
 
 # Functions of another language, called from transforms and traced graphs ----------------------------------------------

@@ -4,12 +4,12 @@ All are functions of the estimated parameters ``theta`` and the random effects `
 
 - ``value_and_gradient``: the value and its gradient by ``u``;
 - ``elements``: those of the Hessian by ``u``;
-- ``mode_gradient``, with weights of these and the first gradient: that by ``u`` of the value and half the elements' weighted
-  sum, and what of the next it finds on the way, or None;
-- ``theta_gradient``, with the weights, a direction of ``u`` and what the last found: the gradient of that sum by ``theta``
-  less the derivatives by ``theta`` of the gradient by ``u`` along the direction.
+- ``mode_gradient``, with weights of these and the first gradient: the gradient by ``u`` of the value plus half the
+  elements' weighted sum, and what ``theta_gradient`` can use of it, or None;
+- ``theta_gradient``, with the weights, a direction of ``u`` and the second result of ``mode_gradient``: the gradient of
+  that sum by ``theta`` less the derivatives by ``theta`` of the gradient by ``u`` along the direction.
 
-Where the elements do not depend on ``u`` nothing needs ``mode_gradient``, and ``theta_gradient`` is without a direction.
+Where the elements do not depend on ``u`` nothing needs ``mode_gradient``, and ``theta_gradient`` has no direction.
 """
 
 from __future__ import annotations

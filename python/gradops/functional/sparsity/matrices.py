@@ -37,10 +37,10 @@ def sparse_jacobian(at: Point, jvp: Callable, vjp: Callable, create_graph: bool,
     at.several_outputs = found.several
     if at.given.owner(Compiled) is not None:
         at.given.gave(found.structure, found.several)
-    if strategy == "forward-mode" or strategy is None and found.column_plan.count <= found.by_rows.count:
+    if strategy == "forward-mode" or strategy is None and found.column_plan.count <= found.row_plan.count:
         whole = found.column_plan.matrix(forwards, xs, xs)
     else:
-        whole = found.by_rows.matrix(program(at.given, "vjp", vjp, xs, found.outputs), xs, found.outputs)
+        whole = found.row_plan.matrix(program(at.given, "vjp", vjp, xs, found.outputs), xs, found.outputs)
     rows = blocks(whole, found.outputs, xs)
     if strict:
         at.check_dependence([[bool(part.nnz) for part in row] for row in rows])

@@ -55,7 +55,7 @@ class Found:
         return Plan(self.pattern, colors, (rows, colors[columns]))
 
     @functools.cached_property
-    def by_rows(self) -> Plan:
+    def row_plan(self) -> Plan:
         """The plan by rows, from products with the transpose: rows of one colour have no nonzero in the same column."""
         rows, columns = positions(self.pattern)
         colors = column_colors(self.pattern.T.tocsc())

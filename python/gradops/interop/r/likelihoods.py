@@ -64,7 +64,7 @@ def likelihood(f: Callable, values, names: str, random, labels, parts=None, inte
             warnings.simplefilter("ignore", RuntimeWarning)
             if not made:  # at the first evaluation: R watches what `f` reads while it is traced
                 tensor = functools.partial(double_tensor, config.default_backend())
-                made.append(Likelihood.of(joint, layout, tensor, lambda vector: constrained(vector, pieces), within))
+                made.append(Likelihood.build(joint, layout, tensor, lambda vector: constrained(vector, pieces), within))
                 made[0].log_jacobian = lambda vector: log_jacobian(vector, pieces)
             theta, more = np.array(theta, float).reshape(-1), np.array(more, float).reshape(-1)
             return QUESTIONS[int(question)](made[0], theta, more)
@@ -211,7 +211,7 @@ def as_density(model: Any):
     def joint(theta, u):
         return model.f(theta, u) - model.log_jacobian(model.layout.vector(theta, u))
 
-    return Likelihood.of(joint, model.layout, model.tensor, model.tree)
+    return Likelihood.build(joint, model.layout, model.tensor, model.tree)
 
 
 def _sample(model: Any, theta, more):

@@ -61,7 +61,7 @@ class _Groups:
         self.shape = wanted.shape
         self.places = [np.flatnonzero(flat == one) for one in wanted.ravel()]
 
-    def of(self, formula, empty=math.nan):
+    def results(self, formula, empty=math.nan):
         """Return ``formula(x, places)`` for each label, a number of its elements and their flat positions."""
         found = [
             formula(ops.take(self.x, places, 0), places) if len(places) else ops.full_like(ops.sum(self.x), empty)
@@ -91,7 +91,7 @@ def _of_labels(name: str, title: str, formula, gradient: str, empty: float = mat
     """Return a function of :mod:`scipy.ndimage` from a formula of one label's elements and their positions."""
 
     def measured(input: Tensor, labels=None, index=None) -> Tensor:
-        return _Groups(input, labels, index).of(formula, empty)
+        return _Groups(input, labels, index).results(formula, empty)
 
     measured.__name__ = measured.__qualname__ = name
     measured.__doc__ = f"{title} of the elements of each label."
@@ -133,7 +133,7 @@ def center_of_mass(input: Tensor, labels=None, index=None):
 
         return formula
 
-    found = [groups.of(along(axis)) for axis in range(len(groups.sizes))]
+    found = [groups.results(along(axis)) for axis in range(len(groups.sizes))]
     if not groups.shape:
         return tuple(found)
     flat = [ops.reshape(part, (-1,)) for part in found]

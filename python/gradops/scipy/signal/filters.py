@@ -96,7 +96,7 @@ def _on_host(backend):
         foresee("scipy.signal.all_pole", _rows)
 
     def kernel(x, a):
-        return backend.on_host("scipy.signal.all_pole", _rows, [x, *[a[i] for i in range(int(a.shape[0]))]])
+        return backend.call_on_host("scipy.signal.all_pole", _rows, [x, *[a[i] for i in range(int(a.shape[0]))]])
 
     return kernel
 

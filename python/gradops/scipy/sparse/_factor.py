@@ -158,7 +158,7 @@ class Symbolic:
         self.stacks = min(ways, key=lambda stacks: sum(map(Stack.cost, stacks)))
         self.order = self._numbered()[first]
         rows, columns = self.order[pattern.rows], self.order[pattern.columns]
-        self.twins = np.where(rows >= columns, np.arange(pattern.count), pattern.by_rows)  # in the lower triangle
+        self.twins = np.where(rows >= columns, np.arange(pattern.count), pattern.row_order)  # in the lower triangle
         self._place(rows, columns)
         self._link()
 

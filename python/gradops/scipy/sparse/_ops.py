@@ -91,7 +91,7 @@ class Singular:
 
 def factored(pattern: Pattern, values: np.ndarray) -> Any:
     """Return a factor with ``solve``: our Cholesky factor if symmetric positive definite, else SuperLU's."""
-    if values.dtype.kind == "f" and pattern.symmetric and np.array_equal(values, values[pattern.by_rows]):
+    if values.dtype.kind == "f" and pattern.symmetric and np.array_equal(values, values[pattern.row_order]):
         found = cholesky(pattern, values)
         if found is not None:
             return found
@@ -186,7 +186,7 @@ def _inverse_on_host(values, directions, pattern):
     factor = cholesky(pattern, values[:, 0])
     if factor is None:
         return np.full(values.shape, np.nan)
-    symmetric = (directions + directions[pattern.by_rows]) / 2
+    symmetric = (directions + directions[pattern.row_order]) / 2
     return factor.inverse(symmetric.astype(float))[:, None]
 
 

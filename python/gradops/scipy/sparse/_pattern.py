@@ -41,7 +41,7 @@ class Pattern:
         return id(self)
 
     @functools.cached_property
-    def by_rows(self) -> np.ndarray:
+    def row_order(self) -> np.ndarray:
         """The indices of the elements in row-major order."""
         return np.lexsort((self.columns, self.rows))
 

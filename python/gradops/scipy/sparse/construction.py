@@ -335,5 +335,5 @@ def find(A):
         By the values of the matrix.
     """
     A = _block(A, "A")
-    order = A.pattern.by_rows
+    order = A.pattern.row_order
     return A.pattern.rows[order], A.pattern.columns[order], taken(A.values, order)

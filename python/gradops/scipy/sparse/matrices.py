@@ -83,14 +83,14 @@ class sparray:
     @property
     def data(self):
         """The elements in the order of :attr:`indices`."""
-        return ops.take(self.values, self.pattern.by_rows, 0) if self.format == "csr" else self.values
+        return ops.take(self.values, self.pattern.row_order, 0) if self.format == "csr" else self.values
 
     @property
     def indices(self) -> np.ndarray:
         """The column (CSR) or row (CSC) of each element."""
         self._check_format("indices", "csr", "csc")
         pattern = self.pattern
-        return pattern.columns[pattern.by_rows] if self.format == "csr" else pattern.rows
+        return pattern.columns[pattern.row_order] if self.format == "csr" else pattern.rows
 
     @property
     def indptr(self) -> np.ndarray:
@@ -174,7 +174,7 @@ class sparray:
     def transpose(self, axes=None, copy=False):
         """Return the transposed matrix; CSC becomes CSR and CSR becomes CSC."""
         format = {"csr": "csc", "csc": "csr"}.get(self.format, self.format)
-        values = ops.take(self.values, self.pattern.by_rows, 0)
+        values = ops.take(self.values, self.pattern.row_order, 0)
         return made(kind_of(format, isinstance(self, spmatrix)), self.pattern.transposed, values)
 
     T = property(transpose)
