@@ -269,8 +269,8 @@ class Op:
         sizes = [arguments[p] for p in self.sizes]
         backend = _owner_of_unknown(sizes) or config.default_backend()
         kernel = self.native(backend)
-        of_numbers = getattr(kernel, "of_numbers", False)
-        if not self.tensors or of_numbers and _numbers_alone(arguments[p] for p in self.positions):
+        takes_numbers = getattr(kernel, "takes_numbers", False)
+        if not self.tensors or takes_numbers and _numbers_alone(arguments[p] for p in self.positions):
             return kernel(*arguments)
         arguments = list(arguments)
         for name, position in zip(self.tensors, self.positions):

@@ -298,7 +298,7 @@ def istft(
 
 def _of_numbers(body):
     """Pass plain numbers to the op unchanged, as a tensor's value would be unknown in a trace."""
-    body.of_numbers = True
+    body.takes_numbers = True
     return body
 
 

@@ -112,12 +112,12 @@ def add_defaults(xp, base) -> SimpleNamespace:
 
         return kernel
 
-    def of_floats(function):
+    def keep_integers(function):
         """A unary function of floats that returns integers unchanged."""
         is_floating = made.is_floating
         return lambda x: function(x) if is_floating(x) else x
 
-    def of_numbers(function):
+    def promote_bools(function):
         """A unary function that is not defined for bools, which become integers."""
         is_bool, cast = made.is_bool, made.cast
         return lambda x: function(cast(x, "int64") if is_bool(x) else x)

@@ -18,8 +18,8 @@ STANDARD = {
 TABLES = {
     "floating": "exp exp2 expm1 log log2 log10 log1p sqrt sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh "
     "arccosh arctanh reciprocal",
-    "of_floats": "floor ceil trunc",
-    "of_numbers": "square negative real_sign",
+    "keep_integers": "floor ceil trunc",
+    "promote_bools": "square negative real_sign",
     "arithmetic": "add subtract multiply maximum minimum bitwise_and bitwise_or bitwise_xor gcd lcm",
     "counting": "power left_shift right_shift",
     "floating_arithmetic": "divide arctan2 nextafter hypot",

@@ -334,7 +334,7 @@ def function_of(kernel):
     return getattr(kernel, "function", kernel)
 
 
-def of_floats(ufunc):
+def keep_integers(ufunc):
     """A kernel of a unary ufunc of floats that returns integers unchanged."""
 
     def kernel(x):
@@ -344,7 +344,7 @@ def of_floats(ufunc):
     return kernel
 
 
-def of_numbers(ufunc):
+def promote_bools(ufunc):
     """A kernel of a unary ufunc that is not defined for bools, which become integers."""
 
     def kernel(x):

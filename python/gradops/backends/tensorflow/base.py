@@ -206,7 +206,7 @@ def floating_arithmetic(function):
     return kernel
 
 
-def of_floats(function):
+def keep_integers(function):
     """A unary function of floats with a gradient of 0 that returns integers unchanged."""
     return lambda x: stepped(function(x), x) if x.dtype.is_floating else x
 

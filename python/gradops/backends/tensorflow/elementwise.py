@@ -15,7 +15,7 @@ from .base import (
     floating,
     floating_arithmetic,
     floats,
-    of_floats,
+    keep_integers,
     promoted,
     stepped,
 )  # fmt: skip
@@ -193,7 +193,7 @@ def real_sign(x):
     return tf.math.sign(x if x.dtype != tf.bool else tf.cast(x, tf.int64))
 
 
-trunc = of_floats(lambda x: tf.where(x < 0, tf.math.ceil(x), tf.math.floor(x)))
+trunc = keep_integers(lambda x: tf.where(x < 0, tf.math.ceil(x), tf.math.floor(x)))
 
 
 def round(x, decimals=0):

@@ -80,7 +80,7 @@ def arange(start, stop=None, step=None, dtype=None):
     return torch.arange(start, stop, step, dtype=made)
 
 
-arange.of_numbers = True  # receives Python numbers: torch.compile does not know a tensor's value
+arange.takes_numbers = True  # receives Python numbers: torch.compile does not know a tensor's value
 
 
 def eye(N, M=None, k=0, dtype=None):
