@@ -117,7 +117,7 @@ def name_of(made, *parts) -> str | None:
     Raises:
         ArgumentTypeError: Python's own pickle cannot find the object or one of the functions in ``parts``.
     """
-    by_value = _by_value(sys._getframe(2))
+    by_value = _pickles_by_value(sys._getframe(2))
     if (made.__module__ != "__main__" or not by_value) and _is_found(made):
         return made.__qualname__
     for f in () if by_value else parts:
@@ -140,7 +140,7 @@ def _is_found(x) -> bool:
     return found is x
 
 
-def _by_value(frame) -> bool:
+def _pickles_by_value(frame) -> bool:
     """True if the frame belongs to a pickler that pickles functions themselves."""
     name = frame.f_globals.get("__name__", "")
     return "cloudpickle" in name or name.partition(".")[0] == "dill"

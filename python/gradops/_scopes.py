@@ -68,10 +68,10 @@ class EndsOfThread(Ends):
     """``Ends`` for modes that libraries store per thread, whichever task entered a scope."""
 
     def __init__(self):
-        self._open = _OfThread()  # type: ignore[assignment]
+        self._open = _ThreadValue()  # type: ignore[assignment]
 
 
-class _OfThread(threading.local):
+class _ThreadValue(threading.local):
     value: tuple = ()
 
     def get(self) -> tuple:

@@ -65,7 +65,7 @@ def _holds_ours(value) -> bool:
     return is_ours(value) or isinstance(value, (list, tuple)) and any(map(is_ours, items(value)))
 
 
-def _of_values(function: Callable) -> Callable:
+def _make_from_values(function: Callable) -> Callable:
     """A function that makes an array from values, which may be variables, or lists that contain some."""
 
     first = "object" if function is _numpy.array else "a"
@@ -114,7 +114,7 @@ def _full(shape, fill_value, dtype=None, order="C", **keywords):
 
 
 array, asarray, asanyarray, ascontiguousarray, copy = (
-    _of_values(getattr(_numpy, name)) for name in "array asarray asanyarray ascontiguousarray copy".split()
+    _make_from_values(getattr(_numpy, name)) for name in "array asarray asanyarray ascontiguousarray copy".split()
 )
 zeros, ones, empty, full, eye, identity = (
     _filled(getattr(_numpy, name)) for name in "zeros ones empty full eye identity".split()
@@ -182,7 +182,7 @@ class _Part:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(getattr(_numpy, self._name), name)
-        here = _as_here(found)
+        here = _wrap_member(found)
         if here is not found:
             setattr(self, name, here)
         return here
@@ -207,7 +207,7 @@ def __getattr__(name: str) -> Any:
     if not hasattr(_numpy, name):
         return _missing(name)
     found = getattr(_numpy, name)
-    here = _as_here(found)
+    here = _wrap_member(found)
     # Cached, so that Python finds it next time; but names such as `any`, `all` and `map` are Python's in this file.
     if (here is not found or isinstance(found, _numpy.ufunc)) and not hasattr(builtins, name):
         globals()[name] = here
@@ -223,10 +223,10 @@ arange bartlett blackman fromfunction fromiter geomspace hamming hanning kaiser 
 """Functions that make arrays of numbers."""
 
 
-def _as_here(found: Any) -> Any:
+def _wrap_member(found: Any) -> Any:
     if not callable(found):
         return found
-    here = _of_lists(found) if found in ROWS else found
+    here = _convert_lists(found) if found in ROWS else found
     return _making(here) if found in _MAKERS else here
 
 
@@ -239,7 +239,7 @@ def _making(function: Callable) -> Callable:
 
 
 @functools.cache
-def _of_lists(function: Callable) -> Callable:
+def _convert_lists(function: Callable) -> Callable:
     """A NumPy function that converts a list to an array if it contains a variable."""
 
     row = ROWS[function]
@@ -344,7 +344,7 @@ def _counterpart(name: str, value: Any, reader: str) -> Any:
         return value
     if is_module:
         ours = _module_of_ours(place)
-        return value if ours is None else ours if place.startswith("numpy") else _Over(ours, value)
+        return value if ours is None else ours if place.startswith("numpy") else _Overlay(ours, value)
     name = getattr(value, "__name__", name)
     while place:  # a function names its file, such as `scipy.linalg._basic`; its public module is a parent
         ours = _module_of_ours(place)
@@ -364,7 +364,7 @@ def _module_of_ours(place: str) -> Any:
     return found if isinstance(found, ModuleType) else None
 
 
-class _Over:
+class _Overlay:
     """A module of SciPy with gradops' names where gradops has them."""
 
     def __init__(self, ours: Any, plain: Any):
@@ -373,4 +373,4 @@ class _Over:
     def __getattr__(self, name: str) -> Any:
         plain = getattr(self._plain, name)
         found = getattr(self._ours, name, plain)
-        return _Over(found, plain) if isinstance(found, ModuleType) and found is not plain else found
+        return _Overlay(found, plain) if isinstance(found, ModuleType) and found is not plain else found

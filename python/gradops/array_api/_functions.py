@@ -30,11 +30,13 @@ def functions(paths: str) -> dict[str, Callable]:
         except AttributeError:
             continue
         call = numpy_functions.CALLS.get(function)
-        found[path.rpartition(".")[2]] = call if call is not None and hasattr(call, "op") else _of(path, function, call)
+        found[path.rpartition(".")[2]] = (
+            call if call is not None and hasattr(call, "op") else _array_function(path, function, call)
+        )
     return found
 
 
-def _of(path: str, function: Callable, call: Callable | None) -> Callable:
+def _array_function(path: str, function: Callable, call: Callable | None) -> Callable:
     row = (
         numpy_functions.ROWS[function]
         if call is None

@@ -588,7 +588,7 @@ def _native(cls, owner, args: tuple):
                 found = _gradients(cls, cls.backward(ctx, *map(wrap, given)), about, likes)
             finally:
                 ctx._saved = None
-            arrays = [_of_array(found[i], likes[i], owner) for i in places]
+            arrays = [_library_gradient(found[i], likes[i], owner) for i in places]
             return _cut(owner, arrays) if getattr(cls.backward, "once", False) else arrays
 
         return [owner.convert(_data(o)) for o in outputs], pull
@@ -598,7 +598,7 @@ def _native(cls, owner, args: tuple):
     return tuple(values) if box["several"] else values[0]
 
 
-def _of_array(g, like, owner):
+def _library_gradient(g, like, owner):
     """A gradient as an array of the library, in the shape and dtype of its input."""
     if g is None:
         return None

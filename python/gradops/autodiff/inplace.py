@@ -332,14 +332,14 @@ def operate(variable: Variable, op: Callable, ufunc, other):
     if isinstance(data, np.ndarray) and op.__name__ not in ("add", "subtract"):
         # `x *= y` saves x for the gradient of y and then writes to it, which would make it stale at once. Sums save no
         # operand.
-        first = _before(variable)
+        first = _value_before_write(variable)
         if other is variable:
             other = first
     replace(variable, op(first, other))
     return variable
 
 
-def _before(variable: Variable) -> Variable:
+def _value_before_write(variable: Variable) -> Variable:
     """The variable as it is before a write, on memory that the write does not change."""
     data = variable.data.copy()
     if variable._node is not None:

@@ -150,14 +150,14 @@ ends = Ends("gradops_modes")
 """The scopes that set ``recording``."""
 
 
-class _OfThread(threading.local):
+class _ThreadMode(threading.local):
     """Torch's mode belongs to the thread, not the task: who set it last, and its value before all scopes."""
 
     last: tuple = ()
     outside: bool = True
 
 
-_thread = _OfThread()
+_thread = _ThreadMode()
 
 series_depth: ContextVar[int] = ContextVar("gradops_series_depth", default=0)
 """The level of the innermost enclosing :func:`gradops.functional.jet`."""

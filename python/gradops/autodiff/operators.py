@@ -30,7 +30,7 @@ _IN_PLACE = {
 }
 
 
-def _in_place(op, ufunc):
+def _inplace_operator(op, ufunc):
     return lambda self, other: inplace.operate(self, op, ufunc, other)
 
 
@@ -88,7 +88,7 @@ operators.give(Variable)
 operators.give_array_api(Variable)
 numpy_functions.give(Variable)
 _own: dict[str, Any] = {
-    **{f"__i{name}__": _in_place(operators.BINARY[name], ufunc) for name, ufunc in _IN_PLACE.items()},
+    **{f"__i{name}__": _inplace_operator(operators.BINARY[name], ufunc) for name, ufunc in _IN_PLACE.items()},
     "__getitem__": _get_item,
     "__setitem__": inplace.assign,
     "__array__": _to_array,

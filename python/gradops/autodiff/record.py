@@ -143,17 +143,17 @@ def _converting(op: _dispatch.Op) -> Callable:
 
 def _recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
     if not op.differentiable:
-        return _on_data(op)
+        return _data_recorder(op)
     if op.name not in _derivatives:
         return _composed(op)
     rules, holomorphic = _derivatives[op.name]
     if op.many:
-        return _of_lists(op, rules, holomorphic)
+        return _list_recorder(op, rules, holomorphic)
     if op.positions == (0,):
-        return _of_one(op, rules, holomorphic)
+        return _unary_recorder(op, rules, holomorphic)
     if op.positions == (0, 1) == tuple(range(len(op.parameters))) and op.name not in _several:
-        return _of_two(op, rules, holomorphic, [issubclass(kind, Variable) for kind in kinds])
-    return _of_tensors(op, rules, holomorphic)
+        return _binary_recorder(op, rules, holomorphic, [issubclass(kind, Variable) for kind in kinds])
+    return _general_recorder(op, rules, holomorphic)
 
 
 class _Vjp(NamedTuple):
@@ -236,7 +236,7 @@ def _rule(op, vjps: list[_Vjp], slots: tuple, holomorphic: bool, elementwise: bo
     return Rule(op.name, functions, None, slots, holomorphic, elementwise, pull=_together(vjps))
 
 
-def _of_one(op, rules, holomorphic):
+def _unary_recorder(op, rules, holomorphic):
     """A recorder for an op of one tensor, its first argument, and settings."""
     kernels = op.kernels
     last = len(op.parameters)
@@ -284,7 +284,7 @@ def _of_one(op, rules, holomorphic):
     return recorded if last == 1 else recorded_with_settings
 
 
-def _of_two(op, rules, holomorphic, variables):
+def _binary_recorder(op, rules, holomorphic, variables):
     """A recorder for an op of two tensors; one of them may be a constant."""
     kernels = op.kernels
     first, second = variables
@@ -380,7 +380,7 @@ def _aligned(data, y):
     return conversion.cast(data, conversion.dtype(y))
 
 
-def _of_tensors(op, rules, holomorphic):
+def _general_recorder(op, rules, holomorphic):
     """A recorder for an op of any number of tensors and settings, with one or several results."""
     vjps = [_vjp(op, rules, name) for name in op.tensors]
     tensors = tuple([(position, name in rules) for position, name in zip(op.positions, op.tensors)])
@@ -417,7 +417,7 @@ def _of_tensors(op, rules, holomorphic):
     return recorded
 
 
-def _of_lists(op, rules, holomorphic):
+def _list_recorder(op, rules, holomorphic):
     """A recorder for an op with an argument that is a list of tensors.
 
     A node has one row of edges, where the tensors of a list follow one another. So the lists' lengths are part
@@ -509,7 +509,7 @@ def _wrapped(y):
     return wrap(y) if backends.backend_of(y) is not None or isinstance(y, str) else y
 
 
-def _on_data(op):
+def _data_recorder(op):
     """A recorder for an op without a derivative: it computes on the data and returns a variable without gradient."""
 
     def on_data(*arguments):

@@ -78,13 +78,13 @@ def forget_kernels(op: str) -> None:
             _loaded[name].add_kernel(op, None)
 
 
-def _by_name_as_read(name: str) -> Backend:
+def _load_as_read(name: str) -> Backend:
     _load_for_reading()
     _load(name)
     return _loaded[name]
 
 
-@tracing.read_as(_by_name_as_read)
+@tracing.read_as(_load_as_read)
 def lookup(name: str) -> Backend:
     """The backend called ``name``; imports its library if needed.
 

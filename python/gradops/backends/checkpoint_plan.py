@@ -132,7 +132,7 @@ class Plan:
         wanted: dict[Step, list[Handle]] = {}
         for handle in {asked, *others}:
             wanted.setdefault(handle.result.ready(), []).append(handle)
-        ordered = _in_order(step for handles in wanted.values() for h in handles for step in h.result.steps())
+        ordered = _ordered_steps(step for handles in wanted.values() for h in handles for step in h.result.steps())
         over = _last_uses(ordered, wanted)
         results: dict[Any, Sequence] = {}
         with self.recomputing():
@@ -144,7 +144,7 @@ class Plan:
                     del results[used]
 
 
-def _in_order(wanted) -> list[Step]:
+def _ordered_steps(wanted) -> list[Step]:
     """The steps that must run for the ``wanted`` ones, in their original order."""
     needed: set[Step] = set()
     stack = list(wanted)

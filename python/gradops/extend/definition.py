@@ -271,7 +271,7 @@ class _Ruled:
 
             @staticmethod
             def forward(ctx, counts, *flat):
-                y = kernel(*_in_lists(counts, flat))
+                y = kernel(*_regroup(counts, flat))
                 ctx.counts, ctx.several = counts, isinstance(y, (tuple, list))
                 ctx.known = [_Shape(x) if backends.backend_of(x) else x for x in flat]
                 read = [x if name in reads else None for name, x in zip(_repeated(parameters, counts), flat)]
@@ -284,7 +284,7 @@ class _Ruled:
                 saved, size = ctx.saved_tensors, len(ctx.known)
                 flat = [known if x is None else x for x, known in zip(saved, ctx.known)]
                 g, y = (gs, saved[size:] or None) if ctx.several else (gs[0], saved[size] if reads_result else None)
-                return (None, *_one_by_one(gradients(g, y, _in_lists(ctx.counts, flat)), ctx.counts)[1])
+                return (None, *_one_by_one(gradients(g, y, _regroup(ctx.counts, flat)), ctx.counts)[1])
 
         Ruled.__name__ = Ruled.__qualname__ = self.entry.name
 
@@ -369,7 +369,7 @@ class _Shape:
         self.shape = tuple(x.shape)
 
 
-def _in_lists(counts, flat) -> list:
+def _regroup(counts, flat) -> list:
     """The inverse of :func:`_one_by_one`."""
     rest = iter(flat)
     return [next(rest) if count is None else [next(rest) for _ in range(count)] for count in counts]

@@ -204,7 +204,7 @@ def check(op: Callable, *arguments, natural: bool = True, tolerance: float = 1e-
         ]
         _compare_libraries(entry, given.arguments, places, tolerance)
         if natural and places and entry.differentiable:
-            leaves = [np.array(_at(given.arguments, entry, place)) for place in places]
+            leaves = [np.array(_argument(given.arguments, entry, place)) for place in places]
             call = _function(entry, given.arguments, places)
             for checked in (autodiff.gradcheck, autodiff.gradgradcheck):
                 checked(lambda *xs: tuple(_tree.flatten(call(*xs))[0]), tuple(leaves), rtol=1e-3)
@@ -232,7 +232,7 @@ def linear_claims(entry: Op) -> list[tuple[str, ...]]:
     return [*filter(None, [facts.linear]), *[(name,) for name in facts.multilinear], *moved]
 
 
-def _at(arguments: dict[str, Any], entry: Op, place: tuple[str, int]):
+def _argument(arguments: dict[str, Any], entry: Op, place: tuple[str, int]):
     name, i = place
     return arguments[name][i] if name in entry.many else arguments[name]
 
@@ -263,7 +263,7 @@ def _compare_libraries(entry: Op, arguments: dict[str, Any], places: list, toler
         return sum(ops.sum(ops.multiply(y, w)) for y, w in zip(ys, ws))
 
     def outcome(backend: backends.Backend) -> tuple[list, list]:
-        xs = [backend.convert(np.asarray(_at(arguments, entry, place)), "float64") for place in places]
+        xs = [backend.convert(np.asarray(_argument(arguments, entry, place)), "float64") for place in places]
         values = [backends.backend_of(y).to_numpy(y) for y in _tree.flatten(call(*xs))[0]]
         if not xs or not entry.differentiable:
             return values, []

@@ -150,8 +150,8 @@ class _Custom(_functions.Made, Generic[P, R]):
             read = read_by(gradient, args if form.takes_inputs(1) else ())
             residuals = form, gradient, read, args, places, self
             if len(inputs) == 1:
-                return derivatives.attach_one(value, _of_one, residuals, inputs[0])
-            return derivatives.attach_to(value, _of_some, residuals, inputs)
+                return derivatives.attach_one(value, _single_gradient, residuals, inputs[0])
+            return derivatives.attach_to(value, _selected_gradients, residuals, inputs)
         values, structure, pull = self._rule(backend, inputs, returned, args, {}, places)
         values = derivatives.attach(values, pull, inputs)
         return values[0] if structure is _tree.LEAF else _tree.unflatten(structure, values)
@@ -295,7 +295,7 @@ def _take_names(custom: _Custom, f: Callable) -> None:
 _NUMBERS = frozenset((int, float, bool, complex))
 
 
-def _of_one(upstream, residuals):
+def _single_gradient(upstream, residuals):
     """The gradient of the only tensor, the first argument; the other arguments are numbers."""
     form, gradient, read, args, _, function = residuals
     if read:
@@ -308,7 +308,7 @@ def _of_one(upstream, residuals):
     return fit(g if is_tensor(g) else function._by_leaf(gradient, result, args, {})[0], x)
 
 
-def _of_some(upstream, residuals):
+def _selected_gradients(upstream, residuals):
     """The gradients of a function's tensors, which are its arguments at ``places``; None means all arguments."""
     form, gradient, read, args, places, function = residuals
     if read:

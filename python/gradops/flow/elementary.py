@@ -115,7 +115,7 @@ def _scaled(x, scale):
         if isinstance(scale, np.generic):  # like a number, it does not change the gradient's dtype
             scale = scale.item()
         if type(scale) in (int, float):
-            return _by_number(scale)(x)
+            return _scale_function(scale)(x)
     return scaled_gradient_ext(x, scale=scale)
 
 
@@ -192,7 +192,7 @@ def scaled_gradient_ext(x: X, *, scale, shift=None, scale_shift_by_sum_over_axis
     return custom_gradient(lambda x: (x, pull))(x)
 
 
-def _by_number(scale: int | float):
+def _scale_function(scale: int | float):
     """The function that scales a gradient by this number; cached, because making it costs more than calling it."""
     key = type(scale), scale
     known = _of_numbers.get(key)

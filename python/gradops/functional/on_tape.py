@@ -197,7 +197,7 @@ def jacobian(at: Point, create_graph: bool, strict: bool, vectorize: bool, strat
 
     def moved_units():
         with track(sum(map(conversion.size, sources)), at.name) as advance:
-            return [_by_element(x, others, functools.partial(move, x), chunk, in_turn, advance) for x in sources]
+            return [_push_unit_vectors(x, others, functools.partial(move, x), chunk, in_turn, advance) for x in sources]
 
     moved = made.derive(moved_units)
     if forwards:
@@ -224,7 +224,7 @@ def _batchable(nodes: list, variables: list) -> bool:
     return all(n.rule.vjp is None or n.rule.vjp.__module__ == record.__name__ for n in nodes)
 
 
-def _by_element(source, others: list, move: Callable, chunk: int, in_turn: bool, advance: Callable) -> list:
+def _push_unit_vectors(source, others: list, move: Callable, chunk: int, in_turn: bool, advance: Callable) -> list:
     """For each of ``others``, the stacked results of ``move`` for a unit vector per element of ``source``."""
     count = conversion.size(source)
     if not count:

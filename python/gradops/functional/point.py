@@ -224,7 +224,7 @@ def jacobian(at: Point, rows_of: Callable):
 
     some = kept and not all(map(is_empty, outputs))
     rows = iter(rows_of(full, tuple(at.leaves[i] for i in kept)) if some else ())
-    return at.rows([_beside(y, at.leaves, kept, next(rows) if some and not is_empty(y) else ()) for y in outputs])
+    return at.rows([_block_row(y, at.leaves, kept, next(rows) if some and not is_empty(y) else ()) for y in outputs])
 
 
 def hessian(at: Point, rows_of: Callable):
@@ -238,7 +238,7 @@ def hessian(at: Point, rows_of: Callable):
     if not kept:
         full()
     rows = iter(rows_of(full, inputs) if kept else ())
-    found = [_beside(x, at.leaves, kept, () if is_empty(x) else next(rows)) for x in at.leaves]
+    found = [_block_row(x, at.leaves, kept, () if is_empty(x) else next(rows)) for x in at.leaves]
     return at.inputs([at.inputs(row) for row in found])
 
 
@@ -247,7 +247,7 @@ def _filled(leaves: list, kept: list[int], xs) -> list:
     return [next(given) if i in kept else x for i, x in enumerate(leaves)]
 
 
-def _beside(y, leaves: list, kept: list[int], row) -> list:
+def _block_row(y, leaves: list, kept: list[int], row) -> list:
     """A row of blocks for all inputs: blocks from ``row``, and empty blocks for the inputs without elements."""
     there = dict(zip(kept, row))
     return [there[i] if i in there else _nothing(y, x) for i, x in enumerate(leaves)]

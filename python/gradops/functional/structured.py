@@ -36,9 +36,9 @@ def takes_structures(form: str, v: str | None = None) -> Callable:
             has_aux = kwargs.pop("has_aux", False) if takes_aux else False
             flat = Flat(func, inputs, has_aux)
             if v == "inputs" and flat.structure is not None:
-                args, kwargs = _with_vector(args, kwargs, flat.leaves_of_vector)
+                args, kwargs = _flatten_vector(args, kwargs, flat.leaves_of_vector)
             elif v == "outputs":
-                args, kwargs = _with_vector(args, kwargs, flat.weights)
+                args, kwargs = _flatten_vector(args, kwargs, flat.weights)
             result = ends[form](flat, transform(flat, flat.inputs, *args, **kwargs))
             return (result, _aux(func, inputs)) if has_aux else result
 
@@ -157,7 +157,7 @@ def _aux(func: Callable, inputs):
     return pair(func(*inputs) if isinstance(inputs, tuple) else func(inputs))[1]
 
 
-def _with_vector(args: tuple, kwargs: dict, flat: Callable) -> tuple[tuple, dict]:
+def _flatten_vector(args: tuple, kwargs: dict, flat: Callable) -> tuple[tuple, dict]:
     """The arguments with ``v`` replaced by the tuple of its tensors."""
     v = args[0] if args else kwargs.get("v")
     if v is None:

@@ -369,7 +369,7 @@ def _end_series(before: int) -> Callable:
     return go_on
 
 
-def _as_recorded(x):
+def _adapt_to_mode(x):
     """A result, recorded in any mode, adapted to the current mode."""
     if isinstance(x, Variable):
         return x if recording.get() else x.detach()
@@ -556,5 +556,5 @@ def jet(f: Callable, primals, series) -> tuple[Any, Any]:
             *[elementwise.multiply(y.coefficient(k), math.factorial(k)) for k in range(1, order + 1)],
         ]
 
-    found = [[_as_recorded(part) for part in derivatives(y)] for y in outputs]
+    found = [[_adapt_to_mode(part) for part in derivatives(y)] for y in outputs]
     return tuple(_tree.unflatten(run.value_form, part) for part in ([y[0] for y in found], [y[1:] for y in found]))

@@ -34,7 +34,7 @@ class _Called(Program):
         found = super().step(name, kernel, arguments, values)
         for x in found if isinstance(found, (list, tuple)) else [found]:
             if isinstance(x, Traced) and not _is_finite(x.value):
-                self.called.setdefault(x.place, _by_user(sys._getframe(1)) or name)
+                self.called.setdefault(x.place, _public_caller(sys._getframe(1)) or name)
         return found
 
 
@@ -63,7 +63,7 @@ def _is_finite(value) -> bool:
     return bool(np.isfinite(value).all()) if np.asarray(value).dtype.kind in "fc" else True
 
 
-def _by_user(frame: Any) -> str | None:
+def _public_caller(frame: Any) -> str | None:
     """Return the public name of the gradops function that the innermost frame of other code called.
 
     A module whose internal function names differ from the public ones defines ``called_as(name, locals)``.

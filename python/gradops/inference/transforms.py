@@ -135,7 +135,7 @@ def interval(lower, upper) -> Transform:
     )
 
 
-def _before(x):
+def _exclusive_cumsum(x):
     """Return exclusive cumulative sums along the last dimension."""
     return ops.cumsum(x, -1) - x
 
@@ -148,7 +148,7 @@ def _sticks(x):
     """Return the logs of the stick-breaking fractions, of what they leave, and of the stick before each break."""
     free = x - constant_like(_offsets(x.shape[-1]), x)
     left = -ops.softplus(free)
-    return -ops.softplus(-free), left, _before(left)
+    return -ops.softplus(-free), left, _exclusive_cumsum(left)
 
 
 def _simplex(x):
@@ -186,7 +186,7 @@ def _picked(matrix, diagonal: bool):
 def _partial(x):
     """Return partial correlations, and the logs of the lengths that remain for them in their rows."""
     rows = _rows(x, False)
-    return ops.tanh(rows), _before(_log_sech(rows))
+    return ops.tanh(rows), _exclusive_cumsum(_log_sech(rows))
 
 
 def _log_sech(x):
@@ -200,7 +200,7 @@ def _correlation_cholesky(x):
 
 def _correlation_inverse(y):
     inside = ops.tril(y, -1)
-    return ops.arctanh(_picked(inside / ops.sqrt(1 - _before(inside * inside)), False))
+    return ops.arctanh(_picked(inside / ops.sqrt(1 - _exclusive_cumsum(inside * inside)), False))
 
 
 def _correlation_log_jacobian(x):

@@ -160,7 +160,7 @@ def residuals(model: Any, theta, u, method: str, rng: np.random.Generator) -> di
             with marked_by(Replaced(parts)):
                 return one[0] * model.f(given, effects[len(y) :])
 
-        found = normal_residuals(_around(model, of_y, np.ones(1), np.concatenate([y, u])), np.ones(1), y)
+        found = normal_residuals(_model_with(model, of_y, np.ones(1), np.concatenate([y, u])), np.ones(1), y)
         return {name: found[start:end].reshape(x.shape) for (name, x), start, end in zip(seen.items(), ends, ends[1:])}
     with marked_by(scope):
         model.f(given, model.tensor(u))
@@ -176,7 +176,7 @@ def residuals(model: Any, theta, u, method: str, rng: np.random.Generator) -> di
             scope.weights = None
 
     start = np.repeat([1.0, 0.0, 0.0] if scope.tails else [1.0, 0.0], count)
-    of_weights = _around(model, weighed, start, u)
+    of_weights = _model_with(model, weighed, start, u)
     if method == "slope":
         found = slope_residuals(of_weights, there)
     elif method == "mode":
@@ -189,7 +189,7 @@ def residuals(model: Any, theta, u, method: str, rng: np.random.Generator) -> di
     return scope.split(found)
 
 
-def _around(model: Any, f, theta: np.ndarray, u: np.ndarray) -> Any:
+def _model_with(model: Any, f, theta: np.ndarray, u: np.ndarray) -> Any:
     """Return the model of ``f`` with other parameters; its last random effects come from ``model``."""
     size = len(theta) + len(u)
     integrated = np.append(np.ones(size - len(model.layout.u), bool), model.layout.integrated)
@@ -498,7 +498,7 @@ def consistency(model: Any, theta, u, draws: int, seed: int | None) -> Consisten
         return np.concatenate([theta, *(np.reshape(data[name], -1) for name in replaced.seen)])
 
     y = {name: np.asarray(ops.convert_to_numpy(x), float) for name, x in replaced.seen.items()}
-    of_any = _around(model, of_data, whole(y), u)
+    of_any = _model_with(model, of_data, whole(y), u)
     seeds = np.random.SeedSequence(seed).generate_state(draws)
     data = [simulated(model, theta, u, int(one), True) for one in seeds]
     scores = np.array([of_any.value_and_grad(whole(drawn))[1][: theta.size] for drawn in data])

@@ -85,7 +85,7 @@ def explain(op, error: Exception, arguments: tuple) -> Exception:
             reason.__cause__ = error
             return reason
     if isinstance(error, GradopsError):
-        return _in_the_name_of(op, error)
+        return _rename_error(op, error)
     if isinstance(
         error,
         (TypeError, ValueError, IndexError, OverflowError, ZeroDivisionError, NotImplementedError, MemoryError),
@@ -93,7 +93,7 @@ def explain(op, error: Exception, arguments: tuple) -> Exception:
         kind: type[GradopsError] = ArgumentTypeError if isinstance(error, TypeError) else ArgumentError
         kind = AxisError if isinstance(error, IndexError) else kind
         given = {name: bound[name] for name in op.tensors if bound.get(name) is not None}
-        tensors = ", ".join(f"`{name}` {of_shape(x) or describe(x)}" for name, x in given.items())
+        tensors = ", ".join(f"`{name}` {shape_text(x) or describe(x)}" for name, x in given.items())
         said, fields = _positions(_first_line(error))
         reason = kind(f"`{op.name}`: {said}" + (f" (with {tensors})" if tensors else ""), **fields)
         reason.__cause__ = error
@@ -157,7 +157,7 @@ def _no_number(op, bound: dict[str, Any]) -> ArgumentTypeError | ShapeError | No
 _OF_NUMBERS = ("Tensor", "Operand", "Tensors", "Structure", "float")
 
 
-def _in_the_name_of(op, error: GradopsError) -> GradopsError:
+def _rename_error(op, error: GradopsError) -> GradopsError:
     """Return an error of an op that ``op`` is composed of as an error of ``op``."""
     inner, colon, rest = error.template.partition("`: ")
     if colon and inner.startswith("`") and " " not in inner and "Function" not in op.annotations.values():
@@ -585,7 +585,7 @@ def ragged(op: str, name: str) -> ShapeError:
     return ShapeError(f"`{op}`: `{name}` must be a rectangular list; got elements that differ in shape.", argument=name)
 
 
-def of_shape(value) -> Given | None:
+def shape_text(value) -> Given | None:
     """Return the shape and dtype of a tensor, to follow its name in a message; None for any other value."""
     shape = getattr(value, "shape", None)
     if shape is not None and not callable(shape):
@@ -598,7 +598,7 @@ def describe(value) -> Given:
     """Return a short description of a value."""
     if has_own_arithmetic(value) or combines_arrays(type(value)):
         return Given(f"a {type(value).__name__}")
-    known = of_shape(value)
+    known = shape_text(value)
     if known is not None:
         return Given("a tensor " + known.text)
     if isinstance(value, (list, tuple)):

@@ -135,7 +135,7 @@ class Op:
     def resolve(self, key) -> Callable:
         kinds = key if type(key) is tuple else (key,)
         named = zip(self.positions, self.tensors, kinds)
-        listed = [(p, name) for p, name, k in named if k in (list, tuple) or _LISTS & _in(k)]
+        listed = [(p, name) for p, name, k in named if k in (list, tuple) or _LISTS & _contained_types(k)]
         found = self._of_kinds(key, kinds, key)
         if not listed:
             return found
@@ -245,7 +245,7 @@ class Op:
             ):
                 converting.append((position, name, False))
         if not converting:
-            return _for_real_numbers(kernel, kinds)
+            return _number_kernel(kernel, kinds)
 
         def converted(*arguments):
             like = self._first_native(arguments, is_native)
@@ -317,7 +317,7 @@ def _numbers_alone(values) -> bool:
 _LISTS = frozenset((list, tuple))
 
 
-def _in(kind) -> frozenset:
+def _contained_types(kind) -> frozenset:
     """Return the types in a ``Tensors`` argument."""
     return kind if type(kind) is frozenset else frozenset()
 
@@ -332,7 +332,7 @@ def stack_lists(value, many: bool = False):
     return registry["stack"].call(parts)
 
 
-def _for_real_numbers(kernel: Callable, kinds: tuple) -> Callable:
+def _number_kernel(kernel: Callable, kinds: tuple) -> Callable:
     """Return a binary kernel's faster form for a tensor and a Python number (``for_numbers``), if it has one."""
     variants = getattr(kernel, "for_numbers", None)
     if variants is not None and len(kinds) == 2:

@@ -117,12 +117,12 @@ def dot_product_attention(
         open_ = greater(bias, -np.inf)
         mask = open_ if mask is None else logical_and(mask, open_)
         bias = cast(where(open_, bias, 0.0), name)
-    if attn_logits_soft_cap is None and not any(_on_tape(x) for x in (query, key, value, bias)):
+    if attn_logits_soft_cap is None and not any(_is_on_tape(x) for x in (query, key, value, bias)):
         return attention_forward(query, key, value, bias, mask, scale, is_causal, flash_attention)
     return _attention(query, key, value, bias, mask, scale, is_causal, attn_logits_soft_cap)
 
 
-def _on_tape(x) -> bool:
+def _is_on_tape(x) -> bool:
     return hasattr(x, "_node")
 
 

@@ -282,7 +282,7 @@ def saturate_cast(x: Tensor, dtype: DType) -> Tensor:
     if target in dtypes.INTEGERS and source in dtypes.FLOATS:
         x = where(not_equal(x, x), 0, x)
     least, most = _bounds(target)
-    low, high = _within(least, source), _within(most, source)
+    low, high = _representable_bound(least, source), _representable_bound(most, source)
     if target in dtypes.INTEGERS and source in dtypes.FLOATS:  # infinities are beyond every bound
         low, high = max(least, -_largest(source)) if low is None else low, _largest(source) if high is None else high
     y = cast(clip(x, low, high), target)
@@ -303,7 +303,7 @@ def _bounds(name: str) -> tuple:
 _PRECISION = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 
 
-def _within(bound, source: str):
+def _representable_bound(bound, source: str):
     """Return a bound as a number of dtype ``source``, rounded towards 0; None if ``source`` cannot exceed it."""
     low, high = _bounds(source)
     if not low <= bound <= high:

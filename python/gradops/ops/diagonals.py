@@ -189,7 +189,7 @@ def tril(x: Tensor, k: Integer = 0) -> Tensor:
     See Also:
         :func:`trace`, :func:`triu`, :func:`diag`.
     """
-    return where(_below(x, integer("tril", k, "k")), x, False)
+    return where(_lower_mask(x, integer("tril", k, "k")), x, False)
 
 
 @op(check=_check_matrices, linear=("x",))
@@ -220,10 +220,10 @@ def triu(x: Tensor, k: Integer = 0) -> Tensor:
     See Also:
         :func:`tril`, :func:`trace`, :func:`diag`.
     """
-    return where(_below(x, integer("triu", k, "k") - 1), False, x)
+    return where(_lower_mask(x, integer("triu", k, "k") - 1), False, x)
 
 
-def _below(x, k: int):
+def _lower_mask(x, k: int):
     """Return a mask that is True on and below the ``k``-th diagonal."""
     rows, columns = shape(x)[-2:]
     return lower(rows, columns, k)

@@ -21,7 +21,7 @@ from .indexing import where
 from .reductions import all, any, argmax, argmin, cumprod, cumsum, max, min, prod, root, squared, sum, unkept
 
 
-def _without(x, value):
+def _replace_nan(x, value):
     """``x`` with a number in place of NaN."""
     return where(isnan(x), value, x) if dtypes.is_floating(dtype(x)) else x
 
@@ -44,7 +44,7 @@ def nansum(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     See Also:
         :func:`nanprod`, :func:`nancumsum`, :func:`nancumprod`.
     """
-    return sum(_without(x, 0), axis, keepdims)
+    return sum(_replace_nan(x, 0), axis, keepdims)
 
 
 @op(reduces=True)
@@ -65,7 +65,7 @@ def nanprod(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     See Also:
         :func:`nansum`, :func:`nancumsum`, :func:`nancumprod`.
     """
-    return prod(_without(x, 1), axis, keepdims)
+    return prod(_replace_nan(x, 1), axis, keepdims)
 
 
 @op
@@ -86,7 +86,7 @@ def nancumsum(x: Tensor, axis: Axis | None = None, dtype: DType | None = None) -
     See Also:
         :func:`nanprod`, :func:`nancumprod`, :func:`nansum`.
     """
-    return cumsum(_without(x, 0), axis, dtype)
+    return cumsum(_replace_nan(x, 0), axis, dtype)
 
 
 @op
@@ -107,7 +107,7 @@ def nancumprod(x: Tensor, axis: Axis | None = None, dtype: DType | None = None) 
     See Also:
         :func:`nancumsum`, :func:`nanmean`, :func:`nanprod`.
     """
-    return cumprod(_without(x, 1), axis, dtype)
+    return cumprod(_replace_nan(x, 1), axis, dtype)
 
 
 def _count(x, axis, keepdims):

@@ -21,7 +21,7 @@ from .reductions import mean, squared, sum
 from .shaping import reshape, squeeze
 
 
-def _along(op: str, name: str, value, x, axes):
+def _broadcast_parameter(op: str, name: str, value, x, axes):
     """Return a parameter with one number for each position along ``axes``, reshaped to broadcast against ``x``."""
     if value is None or not len(value.shape) or len(value.shape) == len(x.shape) and len(axes) < len(x.shape):
         return value
@@ -110,7 +110,9 @@ def batch_normalization(
     axes = (check_axis("batch_normalization", axis, check_rank("batch_normalization", x, 1)),)
     x, narrow = wide(x)
     given = {"mean": mean, "variance": variance, "offset": offset, "scale": scale}
-    mean, variance, offset, scale = (_along("batch_normalization", n, v, x, axes) for n, v in given.items())
+    mean, variance, offset, scale = (
+        _broadcast_parameter("batch_normalization", n, v, x, axes) for n, v in given.items()
+    )
     y = divide(subtract(x, mean), sqrt(add(variance, float(epsilon))))
     y = y if scale is None else multiply(y, scale)
     return rounded(y if offset is None else add(y, offset), narrow)
@@ -123,8 +125,8 @@ def _layer_normalization(x: Tensor, gamma: Tensor | None, beta: Tensor | None, a
     x, narrow = wide(x)
     if _is_trailing(x, axes, gamma) and _is_trailing(x, axes, beta) and not is_complex(x):
         return rounded(standardized(x, gamma, beta, len(axes), epsilon), narrow)
-    gamma = _along("layer_normalization", "gamma", gamma, x, axes)
-    beta = _along("layer_normalization", "beta", beta, x, axes)
+    gamma = _broadcast_parameter("layer_normalization", "gamma", gamma, x, axes)
+    beta = _broadcast_parameter("layer_normalization", "beta", beta, x, axes)
     return rounded(_standardized(x, gamma, beta, axes, epsilon), narrow)
 
 
@@ -238,7 +240,7 @@ def rms_normalization(x: Tensor, scale: Tensor | None = None, axis: Axes = -1, e
     """
     axes = check_axes("rms_normalization", axis, check_rank("rms_normalization", x, 1))
     x, narrow = wide(x)
-    scale = _along("rms_normalization", "scale", scale, x, axes)
+    scale = _broadcast_parameter("rms_normalization", "scale", scale, x, axes)
     size = mean(squared(x), axes, True)
     y = divide(x, sqrt(add(size, config.epsilon() if epsilon is None else float(epsilon))))
     return rounded(y if scale is None else multiply(y, scale), narrow)

@@ -108,10 +108,10 @@ def norm(x: Tensor, ord: float | None = None, axis: Axes = None, keepdims: bool 
     axes = _checks.check_axes("norm", axis, rank)
     if ord is None or ord == "fro" or (ord == 2 and len(axes) == 1):
         return unkept(root(sum(squared(x), axes, True), x), axes, keepdims)
-    return _of_vectors(x, ord, axes[0], keepdims) if len(axes) == 1 else _of_matrices(x, ord, axes, keepdims)
+    return _vector_norm(x, ord, axes[0], keepdims) if len(axes) == 1 else _matrix_norm(x, ord, axes, keepdims)
 
 
-def _of_vectors(x, ord, axis, keepdims):
+def _vector_norm(x, ord, axis, keepdims):
     size = _size(x)
     if ord == math.inf:
         return max(size, axis, keepdims)
@@ -129,7 +129,7 @@ def _of_vectors(x, ord, axis, keepdims):
     return unkept(y, axis, keepdims)
 
 
-def _of_matrices(x, ord, axes, keepdims):
+def _matrix_norm(x, ord, axes, keepdims):
     row, column = axes
     if ord in (1, -1, math.inf, -math.inf):
         summed, chosen = (row, column) if math.fabs(ord) == 1 else (column, row)

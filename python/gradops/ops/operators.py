@@ -78,7 +78,7 @@ def _flatten(self, order="C"):
     return ops.copy(numpy_functions.ravel(self, order))
 
 
-def _in_place(name: str, place: int) -> Callable:
+def _inplace_method(name: str, place: int) -> Callable:
     """Return a method that applies a function in place; ``axis`` is its argument at position ``place``."""
     row = numpy_functions.ROWS[getattr(np, name)]
 
@@ -118,9 +118,9 @@ METHODS: dict[str, Callable] = {
     "conjugate": ops.conj,
     "fill": _fill,
     "flatten": _flatten,
-    "partition": _in_place("partition", 1),
+    "partition": _inplace_method("partition", 1),
     "reshape": _reshape,
-    "sort": _in_place("sort", 0),
+    "sort": _inplace_method("sort", 0),
     "transpose": _transpose,
 }
 
@@ -144,7 +144,7 @@ _MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "
 """Comparisons, and the comparison with the operands exchanged."""
 
 
-def _with_turns(name: str, op: Callable) -> Callable:
+def _defer_to_others(name: str, op: Callable) -> Callable:
     """Return an operator that returns NotImplemented for other classes, so that their class decides."""
     if not hasattr(op, "op"):
         return op
@@ -180,10 +180,10 @@ def give_array_api(kind: Any) -> None:
 def give(kind: Any) -> None:
     """Give a class all operators and methods; its hash stays independent of ``==``."""
     for name, op in BINARY.items():
-        setattr(kind, f"__{name}__", _with_turns(name, op))
+        setattr(kind, f"__{name}__", _defer_to_others(name, op))
         setattr(kind, f"__r{name}__", _reflected(op))
     for name, op in OPERATORS.items():
-        setattr(kind, f"__{name}__", _with_turns(name, op) if name in _MIRRORED else op)
+        setattr(kind, f"__{name}__", _defer_to_others(name, op) if name in _MIRRORED else op)
     for name, op in METHODS.items():
         setattr(kind, name, op)
     for name, op in PROPERTIES.items():

@@ -133,7 +133,7 @@ def percentile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linear",
     See Also:
         :func:`quantile`, :func:`median`, :func:`nanquantile`.
     """
-    return _quantile("percentile", x, divide(_beside(q, x), 100), axis, method, keepdims)
+    return _quantile("percentile", x, divide(_fraction_tensors(q, x), 100), axis, method, keepdims)
 
 
 @op(check=check_real)
@@ -214,7 +214,7 @@ def nanpercentile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linea
     See Also:
         :func:`nanquantile`, :func:`nanmedian`, :func:`median`.
     """
-    return _quantile("nanpercentile", x, divide(_beside(q, x), 100), axis, method, keepdims, skip=True)
+    return _quantile("nanpercentile", x, divide(_fraction_tensors(q, x), 100), axis, method, keepdims, skip=True)
 
 
 @op(check=check_real)
@@ -254,7 +254,7 @@ def _quantile(op, x, q, axis, method, keepdims, skip=False):
         raise ArgumentError(f"`{op}`: there must be an element to reduce.", argument="x")
     asked = () if isinstance(q, (int, float)) else shape(q)
     line = sort(reshape(transpose(x, (*rest, *axes)) if rank else x, (*outer, count)), -1)
-    fractions = reshape(_beside(q, x), (-1,))
+    fractions = reshape(_fraction_tensors(q, x), (-1,))
     size = cast(count, "float64") if unknown(count) else count
     if skip:
         size = cast(sum(logical_not(isnan(line)), -1, True), "float64")
@@ -270,7 +270,7 @@ def _quantile(op, x, q, axis, method, keepdims, skip=False):
     return rounded(reshape(y, (*asked, *(singles if keepdims else outer))), narrow)
 
 
-def _beside(q, x):
+def _fraction_tensors(q, x):
     """Return fractions as float64 tensors of ``x``'s library; plain numbers would go to the default backend."""
     return constant_like(np.asarray(q) if isinstance(q, (*NUMBERS, list, tuple)) else q, x, "float64")
 

@@ -16,29 +16,29 @@ from .conversion import cast, convert_to_numpy, dtype
 @op(public=False, differentiable=False)
 def random_uniform(like: Tensor, shape: Shape, seed: Integer) -> Tensor:
     """Numbers from 0 up to but without 1, of ``like``'s backend, floating dtype and device."""
-    return _as(like, np.random.default_rng(seed).random(shape))
+    return _convert_like(like, np.random.default_rng(seed).random(shape))
 
 
 @op(public=False, differentiable=False)
 def random_normal(like: Tensor, shape: Shape, seed: Integer) -> Tensor:
     """Normal numbers of mean 0 and standard deviation 1, of ``like``'s backend, floating dtype and device."""
-    return _as(like, np.random.default_rng(seed).standard_normal(shape))
+    return _convert_like(like, np.random.default_rng(seed).standard_normal(shape))
 
 
 @op(public=False, differentiable=False)
 def random_gamma(like: Tensor, alpha: Tensor, shape: Shape, seed: Integer) -> Tensor:
     """Numbers of the gamma distribution of shape parameter ``alpha``, which broadcasts to ``shape``, and scale 1."""
-    return _as(like, np.random.default_rng(seed).standard_gamma(convert_to_numpy(alpha), shape))
+    return _convert_like(like, np.random.default_rng(seed).standard_gamma(convert_to_numpy(alpha), shape))
 
 
 @op(public=False, differentiable=False)
 def random_binomial(like: Tensor, counts: Tensor, probabilities: Tensor, shape: Shape, seed: Integer) -> Tensor:
     """Numbers of the binomial distribution, in ``like``'s floating dtype; both parameters broadcast to ``shape``."""
     counts, probabilities = convert_to_numpy(counts).astype("int64"), convert_to_numpy(probabilities)
-    return _as(like, np.random.default_rng(seed).binomial(counts, probabilities, shape))
+    return _convert_like(like, np.random.default_rng(seed).binomial(counts, probabilities, shape))
 
 
-def _as(like, array):
+def _convert_like(like, array):
     return cast(backends.backend_of(like).convert(array, like=like), dtype(like))
 
 

@@ -220,7 +220,7 @@ def _block(op: str, whole, start_indices, sizes) -> tuple:
     return starts, tuple(key)
 
 
-def _at_run_time(x, starts):
+def _dynamic_backend(x, starts):
     """Return ``x``'s backend if it has kernels for blocks whose starts are known only at run time."""
     owner = backends.backend_of(x)
     if owner is None or all(isinstance(s, int) for s in starts):
@@ -271,7 +271,7 @@ def slice(inputs: Tensor, start_indices: Index, shape: Shape) -> Tensor:
     if any(not unknown(n) and n < 0 for n in sizes):
         raise ArgumentError(f"`slice`: `shape` must not be negative, but for -1; got {list(shape)}.", argument="shape")
     starts, key = _block("slice", whole, start_indices, sizes)
-    native = _at_run_time(inputs, starts)
+    native = _dynamic_backend(inputs, starts)
     return native.kernel("block_at")(inputs, starts, sizes) if native else get_item(inputs, key)
 
 
@@ -308,7 +308,7 @@ def slice_update(inputs: Tensor, start_indices: Index, updates: Tensor) -> Tenso
     if not rank:
         return set_at(inputs, ..., updates)
     starts, key = _block("slice_update", shape_of(inputs), start_indices, shape_of(updates))
-    native = _at_run_time(inputs, starts)
+    native = _dynamic_backend(inputs, starts)
     return native.kernel("update_block_at")(inputs, starts, updates) if native else set_at(inputs, key, updates)
 
 

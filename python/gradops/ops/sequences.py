@@ -296,13 +296,13 @@ def istft(
     return rounded(filled(total, 0, missing), half_of(x))
 
 
-def _of_numbers(body):
+def _pass_numbers(body):
     """Pass plain numbers to the op unchanged, as a tensor's value would be unknown in a trace."""
     body.takes_numbers = True
     return body
 
 
-def _in_float(op: str, x):
+def _float_window(op: str, x):
     """Return NumPy's window of that name, on the backend of its length if that is a tensor."""
     owner = backends.backend_of(x) or config.default_backend()
     return owner.convert(_numpys(op, _points(op, x)), config.floatx(), x if backends.backend_of(x) else None)
@@ -339,39 +339,39 @@ See Also:
 
 
 @op(differentiable=False)
-@_of_numbers
+@_pass_numbers
 @window
 def bartlett(x: Operand) -> Tensor:
     """The triangular window, 0 at both ends."""
-    return _in_float("bartlett", x)
+    return _float_window("bartlett", x)
 
 
 @op(differentiable=False)
-@_of_numbers
+@_pass_numbers
 @window
 def blackman(x: Operand) -> Tensor:
     """The Blackman window: ``0.42 - 0.5 * cos(2 * pi * n / (x - 1)) + 0.08 * cos(4 * pi * n / (x - 1))``."""
-    return _in_float("blackman", x)
+    return _float_window("blackman", x)
 
 
 @op(differentiable=False)
-@_of_numbers
+@_pass_numbers
 @window
 def hamming(x: Operand) -> Tensor:
     """The Hamming window: ``0.54 - 0.46 * cos(2 * pi * n / (x - 1))``."""
-    return _in_float("hamming", x)
+    return _float_window("hamming", x)
 
 
 @op(differentiable=False)
-@_of_numbers
+@_pass_numbers
 @window
 def hanning(x: Operand) -> Tensor:
     """The Hann window: ``0.5 - 0.5 * cos(2 * pi * n / (x - 1))``."""
-    return _in_float("hanning", x)
+    return _float_window("hanning", x)
 
 
 @op
-@_of_numbers
+@_pass_numbers
 @window
 def kaiser(x: Operand, beta: Operand) -> Tensor:
     """The Kaiser window: ``i0(beta * sqrt(1 - (2 * n / (x - 1) - 1)**2)) / i0(beta)``.

@@ -266,13 +266,13 @@ def corrcoef(x: Tensor) -> Tensor:
     x = divide(x, length)
     y = matmul(x, conj(_turned(x)))
     if is_complex(x):
-        y = add(_at_most_1(real(y)), multiply(_at_most_1(imag(y)), 1j))
+        y = add(_clip_to_1(real(y)), multiply(_clip_to_1(imag(y)), 1j))
     else:
-        y = _at_most_1(y)
+        y = _clip_to_1(y)
     return rounded(reshape(y, ()) if rank == 1 else y, final)
 
 
-def _at_most_1(y):
+def _clip_to_1(y):
     """Return ``y`` clipped to 1 in magnitude, with the derivative of ``y``, as that of ``clip`` depends on rounding."""
     beyond = subtract(cast(y, "float64"), cast(clip(y, -1.0, 1.0), "float64"))
     return subtract(y, cast(nextafter(beyond, beyond), dtype(y)))

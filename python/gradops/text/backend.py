@@ -58,10 +58,10 @@ def _split(x, indices_or_sections, axis=0):
     count = indices_or_sections
     edges = list(range(1, count)) if isinstance(count, int) else list(count)
     starts, ends = [0, *edges], [*edges, None]
-    return [x.at(_between(start, end)) for start, end in zip(starts, ends)]
+    return [x.at(_position_range(start, end)) for start, end in zip(starts, ends)]
 
 
-def _between(start: int, end: int | None) -> Callable:
+def _position_range(start: int, end: int | None) -> Callable:
     return lambda places: places and tuple(p - start for p in places if p >= start and (end is None or p < end))
 
 

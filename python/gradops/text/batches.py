@@ -113,7 +113,7 @@ def _shown(f: Callable, rows: list[tuple], threads: int, progress) -> list:
 
 def _run(f: Callable, rows: list[tuple], threads: int, shown: Callable) -> list:
     if len(rows) > 1 and threads > 1:
-        return _at_once(f, rows, threads, shown)
+        return _run_threads(f, rows, threads, shown)
     results = []
     for row in rows:
         results.append(f(*row))
@@ -121,7 +121,7 @@ def _run(f: Callable, rows: list[tuple], threads: int, shown: Callable) -> list:
     return results
 
 
-def _at_once(f: Callable, rows: list[tuple], threads: int, shown: Callable) -> list:
+def _run_threads(f: Callable, rows: list[tuple], threads: int, shown: Callable) -> list:
     from concurrent.futures import ThreadPoolExecutor  # imported here, as the import takes milliseconds
 
     executor = ThreadPoolExecutor(min(threads, len(rows)), "gradops-each")

@@ -66,7 +66,7 @@ def _formatted(self, spec: str) -> str:
 
 
 def _as_string(self) -> str:
-    if self.dtype is str and self._active and _in_percent():
+    if self.dtype is str and self._active and _is_percent_format():
         warn_of_string(self, "formatted into a string", 3)
     return _str(self)
 
@@ -74,7 +74,7 @@ def _as_string(self) -> str:
 _FORMATTING = ("BINARY_OP", "BINARY_MODULO", "FORMAT_VALUE", "CONVERT_VALUE")
 
 
-def _in_percent() -> bool:
+def _is_percent_format() -> bool:
     """True if the caller's caller evaluates ``"..." % x``; ``str(x)`` and ``print(x)`` show the text on purpose."""
     frame = sys._getframe(2)
     return opname[frame.f_code.co_code[frame.f_lasti]] in _FORMATTING

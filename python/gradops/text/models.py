@@ -47,7 +47,7 @@ class Model:
         return f"<model {self.name}>"
 
     def without_secrets(self, message: str) -> str:
-        for secret in (*self._secrets, *_of_environment()):
+        for secret in (*self._secrets, *_secrets()):
             message = message.replace(secret, "***")
         return _SECRET.sub("***", message)
 
@@ -59,7 +59,7 @@ _SECRET = re.compile(
 )
 
 
-def _of_environment() -> list[str]:
+def _secrets() -> list[str]:
     """Return the API keys among the environment variables, where clients and litellm look for them."""
     return [v for name, v in os.environ.items() if len(v) > 7 and name.upper().endswith(("_KEY", "_TOKEN", "_SECRET"))]
 
@@ -183,14 +183,14 @@ def as_model(x, model: str | None = None, **options) -> Model:
         :func:`scripted`, :func:`remembered`, :func:`call`, whose answers have a gradient.
     """
     if isinstance(x, Model):
-        return _without(x, x, model, options)
+        return _refuse_options(x, x, model, options)
     if isinstance(x, str):
-        return _of_litellm(x, options)
+        return _litellm_model(x, options)
     completions = getattr(getattr(x, "chat", None), "completions", None)
     if completions is not None and callable(getattr(completions, "create", None)):
-        return _of_client(x, completions.create, model, options)
+        return _client_model(x, completions.create, model, options)
     if callable(x):
-        return _without(x, Model(_sender(x), _name(x)), model, options)
+        return _refuse_options(x, Model(_sender(x), _name(x)), model, options)
     raise ArgumentTypeError(
         "a model must be a function, a client or a name; got {x}.",
         argument="model",
@@ -216,7 +216,7 @@ def _name(function) -> str:
     return f"<lambda> at {where}"
 
 
-def _without(x, made: Model, model, options) -> Model:
+def _refuse_options(x, made: Model, model, options) -> Model:
     if model is not None or options:
         name = "model" if model is not None else next(iter(options))
         raise ArgumentTypeError(
@@ -229,11 +229,11 @@ def _without(x, made: Model, model, options) -> Model:
 
 
 def _sender(function: Callable) -> Callable[[Messages], Any]:
-    answer = by_prompt_and_system(function)
+    answer = prompt_function(function)
     return lambda messages: answer(*as_prompt(messages))
 
 
-def by_prompt_and_system(function: Callable) -> Callable[[str, str | None], Any]:
+def prompt_function(function: Callable) -> Callable[[str, str | None], Any]:
     """Return a function of ``(prompt, system)`` that passes ``system`` on by name, by position or in the prompt."""
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -252,7 +252,7 @@ def by_prompt_and_system(function: Callable) -> Callable[[str, str | None], Any]
     return lambda prompt, system: function(prompt if system is None else f"{system}\n\n{prompt}")
 
 
-def _of_client(client, create: Callable, model: str | None, options: dict) -> Model:
+def _client_model(client, create: Callable, model: str | None, options: dict) -> Model:
     if model is None:
         raise ArgumentTypeError(
             "`model` is missing: the {client} has several models.",
@@ -268,7 +268,7 @@ def _of_client(client, create: Callable, model: str | None, options: dict) -> Mo
     )
 
 
-def _of_litellm(name: str, options: dict) -> Model:
+def _litellm_model(name: str, options: dict) -> Model:
     try:
         from litellm import completion  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
@@ -384,7 +384,7 @@ def scripted(answers: Mapping[str, Any]) -> Model:
             raise ArgumentError(
                 f"`answers`: {pattern!r} is no regular expression: {error}.", argument="answers"
             ) from None
-        rows.append((found, by_prompt_and_system(answer) if callable(answer) else answer, [0]))
+        rows.append((found, prompt_function(answer) if callable(answer) else answer, [0]))
     calls: list[tuple[str, str | None]] = []
     lock = threading.Lock()
 

@@ -179,10 +179,10 @@ class _Formatter(string.Formatter):
             found = found[int(key) if key.isdigit() and not isinstance(found, Mapping) else key]
         if found is None:
             raise KeyError(field_name)
-        return _at(found, self.place, self.used), first
+        return _fill_data(found, self.place, self.used), first
 
 
-def _at(value, place: int, used: list):
+def _fill_data(value, place: int, used: list):
     """Return the data to fill in for a value: the text at ``place`` among several, or a variable's number."""
     data = data_of(value)
     if isinstance(data, Texts):
@@ -293,7 +293,7 @@ def made(name: str, inputs: Sequence, result) -> Any:
         return result
     edges = tuple(x._node or x if x.requires_grad and x.dtype is str else None for x in variables)
     if recording.get() and any(edge is not None for edge in edges):
-        rule = Rule(name, vjp=_parts_to_all if isinstance(result, list) else _to_all)
+        rule = Rule(name, vjp=_parts_to_all if isinstance(result, list) else _feedback_for_inputs)
         return record(rule, edges, (), result)
     return [wrap(part) for part in result] if isinstance(result, list) else wrap(result)
 
@@ -310,7 +310,7 @@ def made_by_host(name: str, inputs: Sequence, result) -> Any:
     return made(name, inputs, Texts([Text(text, roles) for text, roles in zip(value, found)]))
 
 
-def _to_all(g, saved, node) -> list:
+def _feedback_for_inputs(g, saved, node) -> list:
     """Return the feedback for each input; remarks keep their positions if the input is as many texts as the result."""
     said = feedback(g)
     return [None if edge is None else said if edge.shape == node.shape else said.whole() for edge in node.edges]

@@ -229,7 +229,7 @@ class Feedback(Texts):
         return self if all(said.places is None for said in self) else self.at(lambda places: None)
 
     def _repr_html_(self) -> str:
-        rows = [[str(said), said.role or "", _of(said.places), f"{said.weight:.4g}"] for said in self]
+        rows = [[str(said), said.role or "", _positions_text(said.places), f"{said.weight:.4g}"] for said in self]
         head = ["remark", "on", "places", "weight"]
         return _display.block("Feedback", f"{len(self)} in all", _display.rows_of(rows, head, (0, 1, 2)))
 
@@ -237,7 +237,7 @@ class Feedback(Texts):
         return f"Feedback({[(str(said), said.role) for said in self]})"
 
 
-def _of(places: tuple[int, ...] | None) -> str:
+def _positions_text(places: tuple[int, ...] | None) -> str:
     return "all" if places is None else ", ".join(map(str, places))
 
 

@@ -83,7 +83,7 @@ def boxes(y, params: Mapping[str, Any] | None = None) -> dict[str, Box]:
         if _is_leaf(place):
             box.kind = "leaf"
         box.width = 2 + max(len(box.name), len(box.about))
-        box.below = [keys[id(_shown(p))] for p in _below(place)]
+        box.below = [keys[id(_shown(p))] for p in _inputs(place)]
     for box in found.values():  # each box comes before the boxes below it
         for key in box.below:
             found[key].level = max(found[key].level, box.level + 1)
@@ -115,19 +115,19 @@ def arranged(found: dict[str, Box]) -> dict[tuple[str, str], list]:
                 near.setdefault(a, []).append(b)
                 near.setdefault(b, []).append(a)
     for row in rows:
-        _in_a_row(row, places)
+        _place_row(row, places)
     for sweep in range(8):
         for row in rows if sweep % 2 else reversed(rows):
             wish = {k: sum(places[n].x for n in near[k]) / len(near[k]) if k in near else places[k].x for k in row}
             row.sort(key=wish.__getitem__)
-            _in_a_row(row, places, wish)
+            _place_row(row, places, wish)
     left = min(box.x - box.width / 2 for box in places.values())
     for box in places.values():
         box.x -= left
     return {pair: [places[key].x for key in way] for pair, way in ways.items()}
 
 
-def _in_a_row(row: list[str], places: dict[str, Box], wish: dict[str, float] | None = None) -> None:
+def _place_row(row: list[str], places: dict[str, Box], wish: dict[str, float] | None = None) -> None:
     """Place boxes next to each other in this order, and the row as near as possible to the positions in ``wish``."""
     gap, x, shift = 3.0, 0.0, 0.0
     for key in row:
@@ -327,7 +327,7 @@ def _walk(roots: list) -> Iterator:
         if id(place) not in seen:
             seen.add(id(place))
             yield place
-            stack.extend(map(_shown, _below(place)))
+            stack.extend(map(_shown, _inputs(place)))
 
 
 # A "place" is a node of the tape or of torch's graph, or a leaf: a variable or torch tensor.
@@ -357,11 +357,11 @@ def _ordered(roots: list) -> list:
         elif id(place) not in seen:
             seen.add(id(place))
             stack.append((place, True))
-            stack.extend((_shown(p), False) for p in _below(place))
+            stack.extend((_shown(p), False) for p in _inputs(place))
     return list(done.values())[::-1]
 
 
-def _below(place) -> list:
+def _inputs(place) -> list:
     if isinstance(place, Node):
         return [edge for edge in place.edges if edge is not None]
     return [] if _is_leaf(place) else [node for node, _ in place.next_functions if node is not None]

@@ -131,7 +131,7 @@ def _tanh(x, y):
     return divide(multiply(e, 4.0), square(add(e, 1)))
 
 
-def _over_square(x, x1, x2):
+def _divide_by_squares(x, x1, x2):
     """Return ``x / (x1**2 + x2**2)`` without squares, which might overflow."""
     length = hypot(_single(x1), _single(x2))
     return divide(divide(x, length), length)
@@ -155,8 +155,8 @@ derivative(
 )
 derivative(
     "arctan2",
-    x1=lambda g, x1, x2: multiply(g, _over_square(x2, x1, x2)),
-    x2=lambda g, x1, x2: negative(multiply(g, _over_square(x1, x1, x2))),
+    x1=lambda g, x1, x2: multiply(g, _divide_by_squares(x2, x1, x2)),
+    x2=lambda g, x1, x2: negative(multiply(g, _divide_by_squares(x1, x1, x2))),
 )
 derivative(
     "logaddexp",

@@ -291,9 +291,9 @@ def _svd(g, x, y, full_matrices, compute_uv):
     gradient = add(_svdvals(g_s, x, u, s, vh), matmul(matmul(u, inner), vh))
     inverse = _rows(_inverse(s, zero))
     if rows > rank:
-        gradient = add(gradient, matmul(_beside(g_u, u, inverse, zero), vh))
+        gradient = add(gradient, matmul(_orthogonal_part(g_u, u, inverse, zero), vh))
     if columns > rank:
-        gradient = add(gradient, matmul(u, adjoint(_beside(g_v, v, inverse, zero))))
+        gradient = add(gradient, matmul(u, adjoint(_orthogonal_part(g_v, v, inverse, zero))))
     return gradient
 
 
@@ -327,7 +327,7 @@ def _crease_beside(t, x, q, zero):
     return crease(t, _rest(x, q), broadcast_to(_rows(zero), tuple(t.shape)))
 
 
-def _beside(g, q, inverse, zero):
+def _orthogonal_part(g, q, inverse, zero):
     """Return the component of a cotangent orthogonal to the vectors' span, divided by the singular values."""
     rest = _rest(g, q)
     return add(multiply(rest, inverse), undefined(rest, broadcast_to(_rows(zero), tuple(rest.shape)), g))

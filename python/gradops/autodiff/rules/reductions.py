@@ -135,14 +135,14 @@ def _sort(g, x, shape, axis):
 derivative("sort", x=_sort)
 
 
-def _under_window(g, window):
+def _window_data_gradient(g, window):
     """Return the gradient of the data that a window slides over: the reversed window slides over the padded ``g``."""
     zero = broadcast_to(split(multiply(g, 0), [1], 0)[0], (window.shape[0] - 1,))
     padded = concatenate([zero, g, zero], 0) if window.shape[0] > 1 else g
     return sliding_product(padded, flip(window))
 
 
-derivative("sliding_product", x=_under_window, window=lambda g, x: sliding_product(x, g))
+derivative("sliding_product", x=_window_data_gradient, window=lambda g, x: sliding_product(x, g))
 
 
 # Products -------------------------------------------------------------------------------------------------------------

@@ -165,7 +165,7 @@ def floating(function):
     return kernel
 
 
-def with_number(x1, x2):
+def float_and_number(x1, x2):
     """A float array and a Python number, which JAX takes without making an array of it; None for other pairs."""
     x, number = (x1, x2) if hasattr(x1, "dtype") else (x2, x1)
     if number.__class__ is int and -(2**24) <= number <= 2**24:
@@ -182,7 +182,7 @@ def arithmetic(function, numbers: bool = False):
         d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
         if d1 is d2:
             return function(x1, x2)
-        if numbers and (d1 is None or d2 is None) and (pair := with_number(x1, x2)) is not None:
+        if numbers and (d1 is None or d2 is None) and (pair := float_and_number(x1, x2)) is not None:
             return function(*pair)
         return function(*promoted(x1, x2))
 
@@ -222,7 +222,7 @@ def floating_arithmetic(function, numbers: bool = False):
         d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
         if d1 is d2 and d1.kind in "fc":
             return function(x1, x2)
-        if numbers and (d1 is None or d2 is None) and (pair := with_number(x1, x2)) is not None:
+        if numbers and (d1 is None or d2 is None) and (pair := float_and_number(x1, x2)) is not None:
             return function(*pair)
         x1, x2 = promoted(x1, x2)
         return function(floats(x1), floats(x2))

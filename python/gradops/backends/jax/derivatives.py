@@ -184,7 +184,7 @@ def _reverse_mode_errors():
 def value_and_grad(run, leaves: list) -> tuple:
     """The value of a scalar function and its gradients."""
 
-    beside = _Beside(getattr(run, "box", {}))
+    beside = _Auxiliary(getattr(run, "box", {}))
 
     def scalar(*xs):
         y = jnp.asarray(run(*xs))
@@ -206,7 +206,7 @@ def value_and_grad(run, leaves: list) -> tuple:
     return value, [jnp.conj(g) if jnp.iscomplexobj(g) else g for g in gradients]
 
 
-class _Beside:
+class _Auxiliary:
     """Auxiliary output of a function, whose arrays in ``box`` belong to a trace until JAX returns them."""
 
     def __init__(self, box: dict):
@@ -225,13 +225,13 @@ class _Beside:
 
 @_reverse_mode_errors()
 def pulling(at):
-    beside = _Beside(at.box)
+    beside = _Auxiliary(at.box)
     outputs, pull, arrays = jax.vjp(lambda *xs: (at.run(*xs), beside.arrays()), *at.leaves, has_aux=True)
     beside.put(arrays)
-    return outputs, _of_gradients(pull)
+    return outputs, _conjugate_pullback(pull)
 
 
-def _of_gradients(pull):
+def _conjugate_pullback(pull):
     return _reverse_mode_errors()(lambda weights: [jnp.conj(g) for g in pull([jnp.conj(w) for w in weights])])
 
 
@@ -255,7 +255,7 @@ def vjp(at, v, create_graph: bool, strict: bool):
 def _pulling(run, leaves: list) -> tuple:
     """The outputs, and a function from gradients of the outputs to gradients of the inputs."""
     outputs, pull = jax.vjp(lambda *xs: run(*xs), *leaves)
-    return outputs, _of_gradients(pull)
+    return outputs, _conjugate_pullback(pull)
 
 
 def jvp(at, v, create_graph: bool, strict: bool):

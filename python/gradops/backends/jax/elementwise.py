@@ -139,7 +139,7 @@ erfinv = floating(jax.scipy.special.erfinv)
 rsqrt = floating(jax.lax.rsqrt)
 
 
-def _with_slope(function, slope):
+def _define_slope(function, slope):
     """A unary function with our own derivative in either mode; settings follow ``x``."""
     ours = jax.custom_jvp(function, nondiff_argnums=tuple(range(1, function.__code__.co_argcount)))
 
@@ -163,8 +163,8 @@ def _i1_over_x(x):
 
 
 # Series, because JAX differentiates the code itself, without our derivatives, in second derivatives of loops.
-_i0 = _with_slope(lambda x: _near_0(x, _shared.I0, jax.scipy.special.i0), lambda x: _i1(x))
-_i1 = _with_slope(
+_i0 = _define_slope(lambda x: _near_0(x, _shared.I0, jax.scipy.special.i0), lambda x: _i1(x))
+_i1 = _define_slope(
     lambda x: x * _near_0(x, _shared.I1_OVER_X, lambda x: jax.scipy.special.i1(x) / x),
     lambda x: _i0(x) - _i1_over_x(x),
 )
@@ -205,8 +205,8 @@ def _any_polygamma(x, n):
     return jnp.where(below, reflected, jnp.where(far, _shared.polygamma_far(jnp.where(far, x, 1.0), n), y))
 
 
-_polygamma = _with_slope(_any_polygamma, lambda x, n: _polygamma(x, n + 1))
-lgamma = floating(_with_slope(lambda x: jax.scipy.special.gammaln(x), lambda x: _polygamma(x, 0)))
+_polygamma = _define_slope(_any_polygamma, lambda x, n: _polygamma(x, n + 1))
+lgamma = floating(_define_slope(lambda x: jax.scipy.special.gammaln(x), lambda x: _polygamma(x, 0)))
 
 
 def polygamma(x, n):

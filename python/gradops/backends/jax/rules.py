@@ -94,7 +94,7 @@ class _Untraced:
         """The values, without residuals, which only :meth:`traced` has."""
         f = lambda *xs: list(self.run(*xs)[0])  # noqa: E731
         for axes, axis in self.rows:
-            f = _over(axis, f, axes, 0)
+            f = _vmap(axis, f, axes, 0)
         return f(*arguments), []
 
     def in_rows(self, axes: tuple, axis):
@@ -200,10 +200,10 @@ class _Rows:
 
     def values(self, arguments):
         out = ([0] * len(self.smooth), self.kept)
-        return _over(self.axis, self.program.values, (list(self.axes),), out)(list(arguments))
+        return _vmap(self.axis, self.program.values, (list(self.axes),), out)(list(arguments))
 
     def gradients(self, residuals, upstreams):
-        found = _over(self.axis, self.program.gradients, (self.kept, 0), 0)(list(residuals), list(upstreams))
+        found = _vmap(self.axis, self.program.gradients, (self.kept, 0), 0)(list(residuals), list(upstreams))
         return [
             None if g is None else g.sum(0, dtype=g.dtype) if a is None else jnp.moveaxis(g, 0, a)
             for g, a in zip(found, self.axes)
@@ -227,10 +227,10 @@ class _RowsOfTangents:
         self.linear = program.linear
 
     def gradients(self, residuals, upstreams):
-        return _over(self.axis, self.program.gradients, (self.axes, 0), 0)(list(residuals), list(upstreams))
+        return _vmap(self.axis, self.program.gradients, (self.axes, 0), 0)(list(residuals), list(upstreams))
 
 
-def _over(axis, f, inputs, outputs):
+def _vmap(axis, f, inputs, outputs):
     how = {"axis_size": axis.size, "spmd_axis_name": axis.spmd_name}
     if isinstance(axis.name, (str, tuple)):
         how["axis_name"] = axis.name
@@ -281,7 +281,7 @@ def _differentiated(primals, tangents, *, program):
     return values, [next(moved) if s else ad.Zero(a) for s, a in zip(program.smooth, looks)]
 
 
-def _of_rows(axis, values, dims, *, program):
+def _batch_program(axis, values, dims, *, program):
     if all(d is None for d in dims):
         return _own.bind(*values, program=program), [None] * len(program.smooth)
     rows = program.in_rows(tuple(dims), axis)
@@ -333,7 +333,7 @@ def _pulled(upstreams, *arguments, program, places, looks):
     return [None] * count + [z if found[i] is None else found[i] for i, z in zip(places, zeros)]
 
 
-def _of_tangents(primals, tangents, *, program, places, looks):
+def _push_twice(primals, tangents, *, program, places, looks):
     """Tangents of tangents: linear in the tangents, plus the rule's own derivative with respect to the residuals."""
     count, how = len(primals) - len(places), {"program": program, "places": places, "looks": looks}
     out = _pushed.bind(*primals, **how)
@@ -371,9 +371,9 @@ def _tangents_of_rows(axis, values, dims, *, program, places, looks):
 
 
 ad.primitive_jvps[_own] = _differentiated
-ad.primitive_jvps[_pushed] = _of_tangents
+ad.primitive_jvps[_pushed] = _push_twice
 ad.primitive_transposes[_pushed] = _pulled
-set_batcher(_own, _of_rows)
+set_batcher(_own, _batch_program)
 set_batcher(_pushed, _tangents_of_rows)
 mlir.register_lowering(_own, mlir.lower_fun(_run, multiple_results=True))
 mlir.register_lowering(_pushed, mlir.lower_fun(_transposed, multiple_results=True))

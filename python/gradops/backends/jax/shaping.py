@@ -133,14 +133,14 @@ def _check_range(positions, size) -> None:
         raise IndexError(f"index {values.ravel()[:4]} is out of range for a dimension of {size}")
 
 
-def _in_range(indices, size):
+def _checked_indices(indices, size):
     _check_range(indices, size)
     return indices.astype(jnp.int32) if indices.dtype == bool else indices
 
 
 def take(x, indices, axis=None):
     size = x.size if axis is None else x.shape[axis]
-    indices = _in_range(indices, size)
+    indices = _checked_indices(indices, size)
     if not size and axis is None:
         return jnp.zeros(indices.shape, x.dtype)
     if not size:  # jnp.take loses the indices' shape for an empty dimension
@@ -152,7 +152,7 @@ def take(x, indices, axis=None):
 def take_along_axis(x, indices, axis=None):
     if axis is None:
         x, indices, axis = x.reshape(-1), indices.reshape(-1), 0
-    return jnp.take_along_axis(x, _in_range(indices, x.shape[axis]), axis)
+    return jnp.take_along_axis(x, _checked_indices(indices, x.shape[axis]), axis)
 
 
 def add_at(x, key, updates):

@@ -150,7 +150,7 @@ def _promoted(first: np.dtype, second: np.dtype) -> np.dtype:
 
 
 @cache
-def _of_number(beside: np.dtype, kind: type, floatx: str) -> np.dtype:
+def _promoted_number(beside: np.dtype, kind: type, floatx: str) -> np.dtype:
     return np.dtype(dtypes.promote_number(beside.name, kind, floatx))
 
 
@@ -165,10 +165,10 @@ def promoted(x1, x2):
     """Both operands in their promoted dtype; Python numbers become 0-d arrays."""
     d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
     if d1 is None:
-        d1 = _of_number(d2, type(x1), dtypes.floatx())
+        d1 = _promoted_number(d2, type(x1), dtypes.floatx())
         check_held(x1, d1)
     elif d2 is None:
-        d2 = _of_number(d1, type(x2), dtypes.floatx())
+        d2 = _promoted_number(d1, type(x2), dtypes.floatx())
         check_held(x2, d2)
     elif d1 is d2 and x1.__class__ is x2.__class__ is np.ndarray and d1 in NUMBERS:
         return x1, x2

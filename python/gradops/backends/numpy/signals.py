@@ -280,12 +280,12 @@ def _reduced(ufunc, x, window, strides):
     return x
 
 
-def _around(x, padding, value):
+def _pad_if_needed(x, padding, value):
     return padded(x, padding, value) if any(map(any, padding)) else x
 
 
 def window_max(x, window, strides, padding, channels_first):
-    x = _around(_last(x, channels_first), padding, -np.inf)
+    x = _pad_if_needed(_last(x, channels_first), padding, -np.inf)
     return _first(_reduced(np.maximum, x, window, strides), channels_first)
 
 
@@ -293,7 +293,7 @@ def window_positions(x, y, window, strides, padding, channels_first):
     steps = np.cumprod((1, *x.shape[:0:-1]))[::-1]
     steps = (steps[0], *steps[2:], steps[1]) if channels_first else tuple(steps)
     x, y = _last(x, channels_first), _last(y, channels_first)
-    values, places = _around(x, padding, np.nan), y.shape[1:-1]
+    values, places = _pad_if_needed(x, padding, np.nan), y.shape[1:-1]
     taps = list(itertools.product(*map(range, window)))
     # The earlier a tap, the higher its rank, so that the maximum finds the first one; rank 0 means no tap.
     ranks = np.arange(len(taps), -1, -1).astype(np.min_scalar_type(len(taps)))
@@ -313,7 +313,7 @@ def window_positions(x, y, window, strides, padding, channels_first):
 
 
 def window_sum(x, window, strides, padding, channels_first):
-    x = _around(_last(x, channels_first), padding, 0)
+    x = _pad_if_needed(_last(x, channels_first), padding, 0)
     return _first(_reduced(np.add, x, window, strides), channels_first)
 
 

@@ -151,7 +151,7 @@ def compute_in_single(function):
 
 def arithmetic(function, of_bools=None):
     """A kernel of a binary function in the operands' promoted dtype; ``of_bools`` replaces it for two bools."""
-    of_bools = of_bools or (lambda x1, x2: _of_bools(function, x1, x2))
+    of_bools = of_bools or (lambda x1, x2: _bool_arithmetic(function, x1, x2))
 
     def kernel(x1, x2):
         d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
@@ -191,7 +191,7 @@ def compute_in_int64(function, *dtypes):
     return kernel
 
 
-def _of_bools(function, x1, x2):
+def _bool_arithmetic(function, x1, x2):
     """Arithmetic of bools, which TensorFlow lacks: computed as integers, nonzero being True."""
     return tf.cast(function(tf.cast(x1, tf.int8), tf.cast(x2, tf.int8)), tf.bool)
 

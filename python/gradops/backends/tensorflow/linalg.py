@@ -239,9 +239,9 @@ def _lu(x):
         y = _lu(x)[0]
         lower = tf.linalg.set_diag(tf.linalg.band_part(y, -1, 0), tf.ones_like(y[..., 0]))
         upper = tf.linalg.band_part(y, 0, -1)
-        below = tf.linalg.matmul(lower, _below(g), transpose_a=True)
+        below = tf.linalg.matmul(lower, _strict_lower(g), transpose_a=True)
         above = tf.linalg.matmul(tf.linalg.band_part(g, 0, -1), upper, transpose_b=True)
-        inner = _below(below) + tf.linalg.band_part(above, 0, -1)
+        inner = _strict_lower(below) + tf.linalg.band_part(above, 0, -1)
         inner = tf.linalg.triangular_solve(lower, inner, adjoint=True)
         inner = tf.linalg.triangular_solve(upper, tf.linalg.matrix_transpose(inner), lower=False)
         inner = tf.linalg.matrix_transpose(inner)
@@ -251,7 +251,7 @@ def _lu(x):
     return (y, order), gradient
 
 
-def _below(x):
+def _strict_lower(x):
     return x - tf.linalg.band_part(x, 0, -1)
 
 

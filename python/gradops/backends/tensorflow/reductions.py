@@ -96,7 +96,7 @@ def cumsum(x, axis=None, dtype=None):
     return _summed(lambda x: tf.cumsum(x, axis))(x) if existing(x, axis) != [] else x
 
 
-def _in_int64(product):
+def _compute_in_int64(product):
     """A product that uses int64 for the integers and bools that TensorFlow does not multiply."""
 
     def kernel(*xs):
@@ -113,18 +113,18 @@ def matmul(x1, x2):
     if x1.shape.rank == 0 or x2.shape.rank == 0:
         raise ValueError("a 0-d tensor has no matrix product")
     first, second = x1.shape.rank == 1, x2.shape.rank == 1
-    y = _in_int64(tf.linalg.matmul)(x1[None] if first else x1, x2[:, None] if second else x2)
+    y = _compute_in_int64(tf.linalg.matmul)(x1[None] if first else x1, x2[:, None] if second else x2)
     if second:
         y = tf.squeeze(y, -1)
     return tf.squeeze(y, -1 if second else -2) if first else y
 
 
 def tensordot(x1, x2, axes=2):
-    return _in_int64(lambda x1, x2: tf.tensordot(x1, x2, axes))(*promoted(x1, x2))
+    return _compute_in_int64(lambda x1, x2: tf.tensordot(x1, x2, axes))(*promoted(x1, x2))
 
 
 def einsum(subscripts, operands):
-    return compute_in_single(_in_int64(lambda *xs: tf.einsum(subscripts, *xs)))(*together(operands))
+    return compute_in_single(_compute_in_int64(lambda *xs: tf.einsum(subscripts, *xs)))(*together(operands))
 
 
 def sliding_product(x, window):

@@ -90,7 +90,7 @@ def _forward(x, kernel, strides, dilation, groups):
     return tf.concat([_plain(a, b, strides, dilation) for a, b in parts], -1)
 
 
-def _by_parts(kernel):
+def _bilinear_parts(kernel):
     """A bilinear function, extended to complex arguments, which TensorFlow lacks, by real and imaginary parts."""
 
     def of_any(x1, x2, *how):
@@ -102,14 +102,14 @@ def _by_parts(kernel):
     return of_any
 
 
-@_by_parts
+@_bilinear_parts
 def conv_to_output(inputs, kernel, strides, padding, dilation, groups, channels_first):
     x, kernel = (floats(t) for t in promoted(inputs, kernel))
     x = padded(last(x, channels_first), padding)
     return first(_forward(x, kernel, strides, dilation, groups), channels_first)
 
 
-@_by_parts
+@_bilinear_parts
 def conv_to_inputs(outputs, kernel, sizes, strides, padding, dilation, groups, channels_first):
     y, kernel = (floats(t) for t in promoted(outputs, kernel))
     y = last(y, channels_first)
@@ -125,7 +125,7 @@ def conv_to_inputs(outputs, kernel, sizes, strides, padding, dilation, groups, c
     return first(x, channels_first)
 
 
-@_by_parts
+@_bilinear_parts
 def conv_to_kernel(inputs, outputs, sizes, strides, padding, dilation, groups, channels_first):
     x, y = (floats(t) for t in promoted(inputs, outputs))
     x, y = padded(last(x, channels_first), padding), last(y, channels_first)
@@ -226,14 +226,14 @@ def fft_complex(x, dimensions=1, inverse=False):
 
 
 def rfft_complex(x, fft_length):
-    return _of_any(lambda x: tf.signal.rfft(x, [fft_length]), _full(x)[..., :fft_length])
+    return _pad_empty(lambda x: tf.signal.rfft(x, [fft_length]), _full(x)[..., :fft_length])
 
 
 def irfft_complex(x, fft_length):
-    return _of_any(lambda x: tf.signal.irfft(x, [fft_length]), _complex(x)[..., : fft_length // 2 + 1])
+    return _pad_empty(lambda x: tf.signal.irfft(x, [fft_length]), _complex(x)[..., : fft_length // 2 + 1])
 
 
-def _of_any(function, x):
+def _pad_empty(function, x):
     if 0 not in x.shape:
         return function(x)
     y = function(tf.pad(x, [[0, int(n == 0)] for n in x.shape]))

@@ -35,7 +35,7 @@ def convert(value, dtype=None, like=None) -> torch.Tensor:
         return stacked if dtype is None else stacked.to(native_dtype(dtype))
     device = None if like is None else like.device
     if reading():
-        return _in_trace(value, dtype, device)
+        return _convert_in_trace(value, dtype, device)
     if dtype is not None and dtypes.canonical(dtype) == "bfloat16":
         return torch.tensor(_numpy.convert(value), device=device).to(torch.bfloat16)
     array = _numpy.aligned(_numpy.convert(value, dtype))
@@ -44,7 +44,7 @@ def convert(value, dtype=None, like=None) -> torch.Tensor:
     return torch.tensor(np.ascontiguousarray(array).reshape(array.shape), device=device)
 
 
-def _in_trace(value, dtype, device) -> torch.Tensor:
+def _convert_in_trace(value, dtype, device) -> torch.Tensor:
     """``convert`` in terms that Dynamo can read; for Dynamo, NumPy arrays are tensors."""
     if isinstance(value, np.ndarray):
         tensor = torch.as_tensor(value, device=device)
@@ -73,10 +73,10 @@ def dtype_name(x) -> str:
 
 def handed_over(x) -> torch.Tensor:
     """A tensor that DLPack can describe: it has no lazy conjugation or negation, and no zero tensors without memory."""
-    return _with_memory(x.resolve_conj().resolve_neg())
+    return _materialize(x.resolve_conj().resolve_neg())
 
 
-def _with_memory(x) -> torch.Tensor:
+def _materialize(x) -> torch.Tensor:
     return x.clone() if _private.is_zeros(x) else x
 
 
@@ -104,13 +104,13 @@ def to_numpy(x) -> np.ndarray:
             if _private.is_batched(x):
                 raise looked_at_a_value()
             x = _private.unwrapped(x)
-        array = np.array(_with_memory(x).tolist(), "float32" if x.dtype is torch.bfloat16 else NAMES[x.dtype])
+        array = np.array(_materialize(x).tolist(), "float32" if x.dtype is torch.bfloat16 else NAMES[x.dtype])
         return array.reshape(tuple(x.shape))
     if reading():
         return x.detach().numpy()
     if _private.is_traced(x):
         raise looked_at_a_value()
-    x = _with_memory(x.detach())  # `detach()` is recorded in a graph being traced, even for a constant
+    x = _materialize(x.detach())  # `detach()` is recorded in a graph being traced, even for a constant
     if x.dtype is torch.bfloat16:
         x = x.float()
     return x.numpy(force=True)
@@ -147,10 +147,10 @@ def promoted(x1, x2):
     d1, d2 = None if type(x1) in NUMBERS else x1.dtype, None if type(x2) in NUMBERS else x2.dtype
     if d1 is None:
         promoted = _promoted_number[d2, type(x1), dtypes.floatx()]
-        return torch.tensor(_as_held(x1, promoted), dtype=promoted, device=x2.device), x2.to(promoted)
+        return torch.tensor(_clamp_number(x1, promoted), dtype=promoted, device=x2.device), x2.to(promoted)
     if d2 is None:
         promoted = _promoted_number[d1, type(x2), dtypes.floatx()]
-        return x1.to(promoted), torch.tensor(_as_held(x2, promoted), dtype=promoted, device=x1.device)
+        return x1.to(promoted), torch.tensor(_clamp_number(x2, promoted), dtype=promoted, device=x1.device)
     promoted = _promoted[d1, d2]
     return x1.to(promoted), x2.to(promoted)
 
@@ -191,12 +191,12 @@ def arithmetic(function, numbers: bool = False):
                 return function(x1, x2)
             if numbers:
                 if d2 is None and _promoted_number[d1, type(x2), dtypes.floatx()] is d1:
-                    return function(x1, _as_held(x2, d1))
+                    return function(x1, _clamp_number(x2, d1))
                 if d1 is None and _promoted_number[d2, type(x1), dtypes.floatx()] is d2:
-                    return function(_as_held(x1, d2), x2)
+                    return function(_clamp_number(x1, d2), x2)
             return function(*promoted(x1, x2))
         except NotImplementedError:
-            return _in_int64(function, x1, x2)
+            return _compute_in_int64(function, x1, x2)
 
     return kernel
 
@@ -216,7 +216,7 @@ def _is_truth(x) -> bool:
     return type(x) in NUMBERS or x.dtype is torch.bool  # a number that arrives here with a bool operand is a bool
 
 
-def _as_held(number, dtype):
+def _clamp_number(number, dtype):
     """A number that ``dtype`` can hold; PyTorch would wrap an integer around, or reject it together with floats."""
     if type(number) is not int:
         return number
@@ -235,7 +235,7 @@ _HELD = {
 }
 
 
-def _in_int64(function, x1, x2):
+def _compute_in_int64(function, x1, x2):
     """Compute with ``int64`` for ``uint16``, ``uint32`` and ``uint64``, for which PyTorch lacks many functions."""
     x1, x2 = promoted(x1, x2)
     if x1.dtype not in (torch.uint16, torch.uint32, torch.uint64):

@@ -57,7 +57,7 @@ class Noting(_private.DispatchMode):
         result = func(*args, **kwargs)
         if plan.policy.products and facts.name in _PRODUCTS:
             return result
-        step = Step(plan, _of_positions(func, tuple(kwargs)) if kwargs else func, sources, drawn)
+        step = Step(plan, _positional(func, tuple(kwargs)) if kwargs else func, sources, drawn)
         plan.noted(step, (*args, *kwargs.values()))
         for t in written:
             plan.finish_write(t, step, facts.counted)
@@ -128,7 +128,7 @@ def _innermost(t):
     return t
 
 
-def _of_positions(func, names: tuple):
+def _positional(func, names: tuple):
     """``func`` as a function of positional arguments; it takes the last ones by name."""
 
     def call(*arguments):
@@ -366,7 +366,7 @@ def checkpoint(run, inputs: list, policy: policies.Policy, in_scope):
     if tracing.compiling():
         return torch_checkpoint(run, *inputs, use_reentrant=False, **_selective(policy))
     if transforms.transforming() or any(map(transforms.is_dual, inputs)):
-        return _tree.call_flat(_in_transform, run, inputs)
+        return _tree.call_flat(_checkpoint_in_transform, run, inputs)
     if policy == policies.NOTHING:
         preserved = _private.has_accelerator() or not all(x.is_cpu for x in inputs)  # also other devices' generators
         return torch_checkpoint(watched(run), *inputs, use_reentrant=False, preserve_rng_state=preserved)
@@ -390,10 +390,10 @@ def _selective(policy: policies.Policy) -> dict:
 
 
 def _products_saved():
-    return create_selective_checkpoint_contexts(_of_operation)
+    return create_selective_checkpoint_contexts(_operation_policy)
 
 
-def _of_operation(_, func, *args, **kwargs):
+def _operation_policy(_, func, *args, **kwargs):
     saved = func.overloadpacket.__name__ in _PRODUCTS
     return CheckpointPolicy.MUST_SAVE if saved else CheckpointPolicy.PREFER_RECOMPUTE
 
@@ -415,7 +415,7 @@ def named(t, name: str):
     return t
 
 
-def _in_transform(run, inputs: list) -> list:
+def _checkpoint_in_transform(run, inputs: list) -> list:
     """A checkpointed function in ``torch.func``'s transforms, which allow no hooks for saved tensors."""
     rule = functools.partial(_again, run)
     return transforms.again(run, rule, inputs, transforms.reaches_others)

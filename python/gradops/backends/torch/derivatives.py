@@ -673,14 +673,14 @@ def _functional(name: str, f, at, vectors: tuple, create_graph: bool, strict: bo
     for x in inputs if not found or not any(x.requires_grad for x in _as_tuple(argument)) else ():
         for leaf in (x, *_leaves_of(x)):
             leaf.gradops_done = True  # a constant for enclosing derivatives
-    parts, form = _tree.flatten(_in_tuples(result, create_graph or found))
+    parts, form = _tree.flatten(_nested_tuples(result, create_graph or found))
     return _tree.unflatten(form, _unshared(parts, given))
 
 
-def _in_tuples(result, recorded: bool):
+def _nested_tuples(result, recorded: bool):
     """Tuples in place of the lists of PyTorch's forward mode, detached unless ``recorded``."""
     if isinstance(result, (list, tuple)):
-        return tuple(_in_tuples(part, recorded) for part in result)
+        return tuple(_nested_tuples(part, recorded) for part in result)
     return result if recorded else result.detach()
 
 

@@ -23,7 +23,7 @@ def kink(x, zero):
     return _Kink.apply(x, zero)
 
 
-class _OfPoint(torch.autograd.Function):
+class _PointFunction(torch.autograd.Function):
     """A function of tensors ``t``, ``x`` and ``zero`` that is linear in each ``t``.
 
     The second derivative is NaN where both directions, or the direction and the upstream gradient, are nonzero. It is
@@ -38,7 +38,7 @@ class _OfPoint(torch.autograd.Function):
         ctx.save_for_forward(*inputs)
 
 
-class _Kink(_OfPoint):
+class _Kink(_PointFunction):
     """Zeros in the shape of ``zero``."""
 
     @staticmethod
@@ -56,7 +56,7 @@ class _Kink(_OfPoint):
             return _Pushed.apply(dx, transforms.primal(x), zero)
 
 
-class _Pulled(_OfPoint):
+class _Pulled(_PointFunction):
     """The gradient of a kink: zeros in the shape of ``x``."""
 
     @staticmethod
@@ -75,7 +75,7 @@ class _Pulled(_OfPoint):
             return (0 if dt is None else _Pulled.apply(dt, x, zero)) + (0 if dx is None else _Curve.apply(dx, x, zero))
 
 
-class _Pushed(_OfPoint):
+class _Pushed(_PointFunction):
     """The tangent of a kink in the direction ``t``: zeros in the shape of ``zero``."""
 
     @staticmethod
@@ -99,7 +99,7 @@ class _Pushed(_OfPoint):
         return y
 
 
-class _Curved(_OfPoint):
+class _Curved(_PointFunction):
     """The gradient of :class:`_Pushed` with respect to ``x`` for any upstream gradient ``u``."""
 
     @staticmethod
@@ -121,7 +121,7 @@ class _Curved(_OfPoint):
             return sum(moved)
 
 
-class _Curve(_OfPoint):
+class _Curve(_PointFunction):
     """NaN for the nonzero vectors of ``t`` at ``zero``, and so are its derivatives in directions of ``x``."""
 
     @staticmethod

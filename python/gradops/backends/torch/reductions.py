@@ -308,9 +308,9 @@ def attention_forward(query, key, value, bias, mask, scale, is_causal, flash_att
         elif mask is None and _private.is_fused_on_cpu(*inputs, options) and not transforms.active():
             result = _Fused.apply(*inputs, options)  # with a mask, rows that see nothing would have NaN gradients
         else:
-            result = _by_formula(*inputs, options)
+            result = _math_attention(*inputs, options)
     elif flash_attention is False:
-        result = _by_formula(*inputs, options)
+        result = _math_attention(*inputs, options)
     else:
         kinds = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.CUDNN_ATTENTION]
         with sdpa_kernel([SDPBackend.MATH, *kinds]):
@@ -318,7 +318,7 @@ def attention_forward(query, key, value, bias, mask, scale, is_causal, flash_att
     return result.transpose(1, 2)
 
 
-def _by_formula(query, key, value, options: dict):
+def _math_attention(query, key, value, options: dict):
     with sdpa_kernel([SDPBackend.MATH]):
         return _attention(query, key, value, **options)
 
@@ -340,7 +340,7 @@ class _Fused(torch.autograd.Function):
             return *_private.fused_gradients(upstream, query, key, value, result, others, ctx.options), None
         inputs = [x.view_as(x) if x.requires_grad else x for x in (query, key, value)]
         wanted = [x for x in inputs if x.requires_grad]
-        found = iter(torch.autograd.grad(_by_formula(*inputs, ctx.options), wanted, upstream, create_graph=True))
+        found = iter(torch.autograd.grad(_math_attention(*inputs, ctx.options), wanted, upstream, create_graph=True))
         return *(next(found) if x.requires_grad else None for x in inputs), None
 
 

@@ -106,7 +106,7 @@ def view_as_complex(x):
     return torch.complex(x[..., 0], x[..., 1])
 
 
-def _of_any(function, x, dimensions=1):
+def _pad_empty(function, x, dimensions=1):
     """A transform that accepts empty batches, which MKL rejects: a row of zeros is added and removed again."""
     x = _full(x)
     none = [i for i, n in enumerate(x.shape[:-dimensions]) if not n]
@@ -120,12 +120,12 @@ def _of_any(function, x, dimensions=1):
 
 def fft_complex(x, dimensions=1, inverse=False):
     function = torch.fft.ifftn if inverse else torch.fft.fftn
-    return _of_any(lambda x: function(x, dim=tuple(range(-dimensions, 0))), x, dimensions)
+    return _pad_empty(lambda x: function(x, dim=tuple(range(-dimensions, 0))), x, dimensions)
 
 
 def rfft_complex(x, fft_length):
-    return _of_any(lambda x: torch.fft.rfft(x, fft_length), x)
+    return _pad_empty(lambda x: torch.fft.rfft(x, fft_length), x)
 
 
 def irfft_complex(x, fft_length):
-    return _of_any(lambda x: torch.fft.irfft(x, fft_length), x)
+    return _pad_empty(lambda x: torch.fft.irfft(x, fft_length), x)

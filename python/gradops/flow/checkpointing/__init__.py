@@ -168,12 +168,12 @@ def checkpoint(f: Callable[P, R], policy: policies.Policy | str | None = None) -
     chosen = policies.policy_of(policy)
     if chosen == policies.EVERYTHING:
         return Transformed(f, checkpoint, f, chosen)
-    in_scope = functools.partial(_in_scope, policy=chosen)
+    in_scope = functools.partial(_run_in_scope, policy=chosen)
 
     def checkpointed(*args, **kwargs):
         whole, inputs = f, [] if kwargs else [_read(x) for x in args]
         if kwargs or not all(map(is_tensor, inputs)):
-            whole, inputs = _of_tensors(f, args, kwargs)
+            whole, inputs = _tensor_function(f, args, kwargs)
         backend = backends.common_with_text({type(data_of(x)) for x in inputs}, "checkpoint")
         derivatives = interface.tape if backend is None else derivatives_of(backend, inputs)
         run = _drawing_again(whole) if derivatives.native else whole
@@ -182,7 +182,7 @@ def checkpoint(f: Callable[P, R], policy: policies.Policy | str | None = None) -
     return Transformed(checkpointed, checkpoint, f, chosen)
 
 
-def _of_tensors(f: Callable, args: tuple, kwargs: dict) -> tuple[Callable, list]:
+def _tensor_function(f: Callable, args: tuple, kwargs: dict) -> tuple[Callable, list]:
     """A call of ``f`` as a function of the tensors among its arguments only, and these tensors."""
     leaves, form = _tree.flatten((args, kwargs))
     leaves = [_read(leaf) for leaf in leaves]
@@ -259,7 +259,7 @@ _part_of_a_scope: ContextVar[bool] = ContextVar("gradops_part_of_a_scope", defau
 """True while a function that first ran in a scope runs again: scopes opened in it are part of that outer scope."""
 
 
-def _in_scope(run: Callable, inputs: list, policy: policies.Policy):
+def _run_in_scope(run: Callable, inputs: list, policy: policies.Policy):
     with changed(policies.current, policy), gradient_checkpoint_scope():
         result = run(*inputs)
     tape.forget([x.data for x in _tree.flatten(result)[0] if isinstance(x, Variable)])

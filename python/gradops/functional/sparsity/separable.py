@@ -188,7 +188,7 @@ class SeparableHessian:
         size, count = maps.shape
         plan = patterns.Found(hessian, [], False, None, True).star_plan
         row, column = positions(plan.pattern)
-        maps = _without_others(maps, row)
+        maps = _drop_linear_rows(maps, row)
         once = row >= column
         row, column = row[once], column[once]
         colors = column_colors(maps)
@@ -251,7 +251,7 @@ def _saved(starts: np.ndarray, products: int, size: int) -> int:
     return (int(np.diff(starts).max(initial=0)) - products) * size
 
 
-def _without_others(maps, rows: np.ndarray):
+def _drop_linear_rows(maps, rows: np.ndarray):
     """The maps without the other rows, whose ends enter ``y`` linearly, such as sums of all effects."""
     bends = np.zeros(maps.shape[0], bool)
     bends[rows] = True

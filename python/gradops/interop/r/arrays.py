@@ -73,8 +73,8 @@ def recycle(x1, x2) -> tuple:
     if shape1 == shape2 or not rank1 or not rank2 or (rank1 > 1 and rank2 > 1):
         return x1, x2
     if rank1 == 1 and (rank2 > 1 or shape1[0] < shape2[0]):
-        return (x1, fill(x2, (1,))) if _is_number_beside(shape2, shape1) else (_along(x1, shape2), x2)
-    return (fill(x1, (1,)), x2) if _is_number_beside(shape1, shape2) else (x1, _along(x2, shape1))
+        return (x1, fill(x2, (1,))) if _is_number_beside(shape2, shape1) else (_recycle(x1, shape2), x2)
+    return (fill(x1, (1,)), x2) if _is_number_beside(shape1, shape2) else (x1, _recycle(x2, shape1))
 
 
 def _is_number_beside(shape: tuple, vector: tuple) -> bool:
@@ -82,7 +82,7 @@ def _is_number_beside(shape: tuple, vector: tuple) -> bool:
     return len(shape) > 1 and vector[0] not in (0, 1, None) and None not in shape and math.prod(shape) == 1
 
 
-def _along(vector, shape: tuple):
+def _recycle(vector, shape: tuple):
     """Return the vector in a shape that broadcasts with ``shape`` as R would recycle it."""
     count = vector.shape[0]
     if count == 1 or count is None or not count:

@@ -94,10 +94,10 @@ def placed(value, table):
         return None
     look = x.program.look
     try:
-        numbers = _without_nan(x, look)
+        numbers = _fill_nan(x, look)
         if isinstance(others, Traced):
             _ordered(others, look)
-            ordered: Any = ops.sort(_without_nan(others, look))
+            ordered: Any = ops.sort(_fill_nan(others, look))
         else:
             ordered = np.unique(np.asarray(others, dtype=np.float64))
         for side in ("left", "right"):
@@ -110,12 +110,12 @@ def placed(value, table):
 def _ordered(x: Traced, look):
     """Return the numbers, guarding only on their order: on the rank of each among the sorted numbers."""
     if x.size > 1 or x.dtype.kind == "f":
-        numbers = _without_nan(x, look)
+        numbers = _fill_nan(x, look)
         look(ops.searchsorted(ops.sort(numbers), numbers))
     return values.to_r(x.value)
 
 
-def _without_nan(x: Traced, look) -> Traced:
+def _fill_nan(x: Traced, look) -> Traced:
     """Return the numbers as a vector with 0 for NaN, and guard on which are NaN."""
     numbers = ops.reshape(ops.cast(x, "float64"), (-1,))
     absent = ops.isnan(numbers)
@@ -129,54 +129,54 @@ def _missing(x: Traced) -> Traced | None:
     """Return where R has NA in a truth value, or in the numbers it was computed from; None for nowhere."""
     name, arguments = made_by(x)
     if name in _COMPARISONS:
-        return _either(*[_of_number(y) for y in arguments])
+        return _either(*[_nan_if_traced(y) for y in arguments])
     if name == "logical_not" or name == "cast":
-        return _of(arguments[0])
+        return _missing_if_traced(arguments[0])
     if name == "logical_xor":
-        return _either(*map(_of, arguments))
+        return _either(*map(_missing_if_traced, arguments))
     if name == "where" and len(arguments) == 3:
         condition, *chosen = arguments
-        found = [_of(y) for y in chosen]
+        found = [_missing_if_traced(y) for y in chosen]
         if any(y is not None for y in found):
             found = [ops.where(condition, *[False if y is None else y for y in found])]
-        return _either(_of(condition), *found)
+        return _either(_missing_if_traced(condition), *found)
     if name in ("logical_and", "logical_or"):
         settles = ops.logical_not if name == "logical_and" else _same
-        (a, b), (missing_a, missing_b) = arguments, map(_of, arguments)
+        (a, b), (missing_a, missing_b) = arguments, map(_missing_if_traced, arguments)
         missing = _either(missing_a, missing_b)
         if missing is None:
             return None
-        return _without(missing, *[_without(settles(y), m) for y, m in ((a, missing_a), (b, missing_b))])
+        return _and_not(missing, *[_and_not(settles(y), m) for y, m in ((a, missing_a), (b, missing_b))])
     if name in ("any", "all"):
         y, *settings = arguments
-        missing = _of(y)
+        missing = _missing_if_traced(y)
         if missing is None:
             return None
         settles = ops.logical_not if name == "all" else _same
-        return _without(ops.any(missing, *settings), ops.any(_without(settles(y), missing), *settings))
+        return _and_not(ops.any(missing, *settings), ops.any(_and_not(settles(y), missing), *settings))
     if name in ("concatenate", "stack"):
         parts, *settings = arguments
-        found = [_of(y) for y in parts]
+        found = [_missing_if_traced(y) for y in parts]
         if all(y is None for y in found):
             return None
         return getattr(ops, name)([ops.zeros_like(x) if y is None else y for x, y in zip(parts, found)], *settings)
     if facts_of(name).moves and isinstance(arguments[0], Traced):
-        missing = _of(arguments[0])
+        missing = _missing_if_traced(arguments[0])
         moved = None if missing is None else registry[name].call(missing, *arguments[1:])
         if not isinstance(moved, (list, tuple)):  # an op with several results does not tell which one ``x`` is
             return moved
-    return _of_number(x)
+    return _nan_if_traced(x)
 
 
 def _same(x):
     return x
 
 
-def _of(x) -> Traced | None:
+def _missing_if_traced(x) -> Traced | None:
     return _missing(x) if isinstance(x, Traced) else None
 
 
-def _of_number(x) -> Traced | None:
+def _nan_if_traced(x) -> Traced | None:
     return ops.isnan(x) if isinstance(x, Traced) and x.dtype.kind == "f" else None
 
 
@@ -185,7 +185,7 @@ def _either(*missing) -> Traced | None:
     return found[0] if len(found) == 1 else ops.logical_or(*found) if found else None
 
 
-def _without(x, *settled) -> Traced:
+def _and_not(x, *settled) -> Traced:
     for other in settled:
         if other is not None:
             x = ops.logical_and(x, ops.logical_not(other))
@@ -256,7 +256,7 @@ def truth(value, name: str):
     Raises:
         ArgumentError: the condition contains NA.
     """
-    if any(map(_has_nan, _of_numbers(value))):
+    if any(map(_has_nan, _number_arrays(value))):
         raise ArgumentError(
             f"`{name}` must not have NA, which is neither true nor false.",
             argument=name,
@@ -282,7 +282,7 @@ def check_holds(op: str, name: str, value, dtype: str | None) -> None:
     target = dtypes.canonical(dtype)
     if target != "bool" and target not in dtypes.INTEGERS:
         return
-    for numbers in _of_numbers(value):
+    for numbers in _number_arrays(value):
         if _has_nan(numbers):
             raise ArgumentError(
                 f"`{op}`: `{name}` must not have NA, as it becomes {target}.",
@@ -293,15 +293,15 @@ def check_holds(op: str, name: str, value, dtype: str | None) -> None:
             _checks.check_held(op, name, [numbers.min().item(), numbers.max().item()], target)
 
 
-def _of_numbers(value) -> Iterator[np.ndarray]:
+def _number_arrays(value) -> Iterator[np.ndarray]:
     """Yield the arrays of R's numbers in nested values; tensors are skipped."""
     if value.__class__ is dict and MARK in value:
         yield value[MARK]
     elif value.__class__ is dict:
-        yield from _of_numbers(list(value.values()))
+        yield from _number_arrays(list(value.values()))
     elif value.__class__ is list or value.__class__ is tuple:
         for item in value:
-            yield from _of_numbers(item)
+            yield from _number_arrays(item)
     elif value.__class__ is float:
         yield np.asarray(value)
 

@@ -200,7 +200,7 @@ _PROBABILITIES = {(True, False): "cdf", (False, False): "sf", (True, True): "log
 _QUANTILES = {(True, False): "ppf", (False, False): "isf", (True, True): "ilogcdf", (False, True): "ilogsf"}
 
 
-def _of(family: Any, place: Callable = lambda *parameters: parameters) -> Family:
+def _continuous(family: Any, place: Callable = lambda *parameters: parameters) -> Family:
     """Return R's form of a continuous family of ``stats``.
 
     Args:
@@ -255,32 +255,32 @@ def _ends(lower: bool, as_log: bool) -> tuple[float, float]:
     return ends if lower else ends[::-1]
 
 
-_NORMAL = _of(stats.norm)
+_NORMAL = _continuous(stats.norm)
 
 CONTINUOUS = {
     "norm": _NORMAL,
     "lnorm": _log_normal(),
-    "exp": _of(stats.expon, lambda rate: (0, 1 / rate)),
-    "gamma": _of(stats.gamma, lambda shape, scale: (shape, 0, scale)),
-    "beta": _of(stats.beta),
-    "t": _of(stats.t),
-    "unif": _of(stats.uniform, lambda least, most: (least, most - least)),
-    "logis": _of(stats.logistic),
-    "weibull": _of(stats.weibull_min, lambda shape, scale: (shape, 0, scale)),
-    "cauchy": _of(stats.cauchy),
-    "chisq": _of(stats.chi2),
-    "f": _of(stats.f, lambda df1, df2: (_few(df1), _few(df2))),
-    "nbeta": _of(ncbeta),
-    "nt": _of(stats.nct, lambda df, ncp: (_few(df), ncp)),
-    "nchisq": _of(stats.ncx2),
-    "nf": _of(stats.ncf, lambda df1, df2, ncp: (_few(df1), _few(df2), ncp)),
+    "exp": _continuous(stats.expon, lambda rate: (0, 1 / rate)),
+    "gamma": _continuous(stats.gamma, lambda shape, scale: (shape, 0, scale)),
+    "beta": _continuous(stats.beta),
+    "t": _continuous(stats.t),
+    "unif": _continuous(stats.uniform, lambda least, most: (least, most - least)),
+    "logis": _continuous(stats.logistic),
+    "weibull": _continuous(stats.weibull_min, lambda shape, scale: (shape, 0, scale)),
+    "cauchy": _continuous(stats.cauchy),
+    "chisq": _continuous(stats.chi2),
+    "f": _continuous(stats.f, lambda df1, df2: (_few(df1), _few(df2))),
+    "nbeta": _continuous(ncbeta),
+    "nt": _continuous(stats.nct, lambda df, ncp: (_few(df), ncp)),
+    "nchisq": _continuous(stats.ncx2),
+    "nf": _continuous(stats.ncf, lambda df1, df2, ncp: (_few(df1), _few(df2), ncp)),
 }
 
 
 # Counts. Between integers their densities are interpolated, so that they have derivatives by the count ---------------
 
 
-def _of_counts(family: Any, place: Callable = lambda *parameters: parameters, start: int = 0) -> Family:
+def _discrete(family: Any, place: Callable = lambda *parameters: parameters, start: int = 0) -> Family:
     """Return R's form of a discrete family of ``stats``.
 
     Args:
@@ -369,15 +369,15 @@ def _hypergeometric() -> Family:
         q, *given = _together(q, *parameters)
         return getattr(stats.hypergeom, _PROBABILITIES[lower, as_log])(q + 1e-7, *_lot(*given))
 
-    return _of_counts(stats.hypergeom, _lot)._replace(probability=probability)
+    return _discrete(stats.hypergeom, _lot)._replace(probability=probability)
 
 
 FAMILIES: dict[str, Any] = CONTINUOUS | {
-    "binom": _of_counts(stats.binom),
-    "pois": _of_counts(stats.poisson),
-    "geom": _of_counts(stats.geom, start=1),
-    "nbinom": _of_counts(stats.nbinom),
-    "nbinom_mu": _of_counts(_NegativeBinomialByMean("nbinom_mu", "n, mu")),
+    "binom": _discrete(stats.binom),
+    "pois": _discrete(stats.poisson),
+    "geom": _discrete(stats.geom, start=1),
+    "nbinom": _discrete(stats.nbinom),
+    "nbinom_mu": _discrete(_NegativeBinomialByMean("nbinom_mu", "n, mu")),
     "hyper": _hypergeometric(),
 }
 

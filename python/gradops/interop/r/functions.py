@@ -119,13 +119,13 @@ def extended_op(name: str, body: Callable, is_composed: bool, kernels, rules, fa
     named: dict[str, Any] = {f: tuple(v) if isinstance(v, list) else v for f, v in dict(facts).items()}
     made = extend.op(_function(re.sub(r"\W", "_", name), body, is_composed), name=name, **named)
     for backend, kernel in dict(kernels).items():
-        extend.kernel(made, backend, _of_library(backend, kernel))
+        extend.kernel(made, backend, _wrap_results(backend, kernel))
     if rules:
         extend.derivative(made, **dict(rules))
     return op(name)
 
 
-def _of_library(name: str, kernel: Callable) -> Callable:
+def _wrap_results(name: str, kernel: Callable) -> Callable:
     """Wrap an R kernel so that its results, which may be R's numbers and arrays, become a library's tensors."""
 
     def call(*arguments):

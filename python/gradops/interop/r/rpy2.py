@@ -67,7 +67,7 @@ def _rinterface():
     return rpy2.rinterface
 
 
-def _in_r(name: str):
+def _base_function(name: str):
     return _rinterface().baseenv[name]
 
 
@@ -92,7 +92,7 @@ def from_r(value) -> Any:
         items = [from_r(item) for item in value]
         return items if isinstance(names, r.NULLType) else dict(zip(map(str, names), items))
     if isinstance(value, r.ComplexSexpVector):
-        return np.asarray(_real(_in_r("Re")(value)) + 1j * _real(_in_r("Im")(value)))[()]
+        return np.asarray(_real(_base_function("Re")(value)) + 1j * _real(_base_function("Im")(value)))[()]
     if isinstance(value, (r.FloatSexpVector, r.IntSexpVector, r.BoolSexpVector)):
         return _real(value)
     return value
@@ -156,7 +156,7 @@ def as_r(value):
         if value and all(isinstance(item, str) for item in value):
             return r.StrSexpVector(list(value))
         if value and all(isinstance(item, (bool, int, float, complex)) for item in value):
-            return _in_r("as.vector")(_array(np.asarray(value)))
+            return _base_function("as.vector")(_array(np.asarray(value)))
         return r.ListSexpVector([as_r(item) for item in value])
     if isinstance(value, np.ndarray):
         return _array(value)
@@ -186,7 +186,7 @@ def _column(column: np.ndarray):
         if all(gone or isinstance(text, str) for gone, text in zip(missing, column)):
             return r.StrSexpVector([r.NA_Character if gone else str(text) for gone, text in zip(missing, column)])
         column = column.astype(np.float64)
-    return _in_r("as.vector")(_array(column))
+    return _base_function("as.vector")(_array(column))
 
 
 def _array(array: np.ndarray):
@@ -196,16 +196,18 @@ def _array(array: np.ndarray):
         return memory.vector
     r = _rinterface()
     if array.dtype.kind == "c":
-        return _in_r("+")(_array(array.real), _in_r("*")(_array(array.imag), r.ComplexSexpVector([1j])))
+        return _base_function("+")(
+            _array(array.real), _base_function("*")(_array(array.imag), r.ComplexSexpVector([1j]))
+        )
     mode = _MODES.get(array.dtype.kind)
     if mode is None:
         raise ArgumentTypeError(f"R has no arrays of dtype {array.dtype}.", argument="f")
     count = r.FloatSexpVector([float(array.size)])
-    vector = _in_r("vector")(r.StrSexpVector([mode]), count)
+    vector = _base_function("vector")(r.StrSexpVector([mode]), count)
     if array.size:
         np.copyto(np.asarray(_Memory(vector, array.shape, writable=True)), array, casting="unsafe")
     plain = array.ndim == 0 or array.ndim == 1 and array.size != 1
-    return vector if plain else _in_r("dim<-")(vector, r.IntSexpVector(array.shape))
+    return vector if plain else _base_function("dim<-")(vector, r.IntSexpVector(array.shape))
 
 
 def _same(array: np.ndarray, memory: _Memory) -> bool:

@@ -39,7 +39,7 @@ def set_warn(warn: Callable) -> None:
     show = warnings.showwarning
 
     def showwarning(message, category, filename, lineno, file=None, line=None):
-        if file is None and threading.current_thread() is threading.main_thread() and _in_gradops():
+        if file is None and threading.current_thread() is threading.main_thread() and _is_in_gradops():
             warn(errors.format_code(str(message)), category.__name__)
         else:
             show(message, category, filename, lineno, file, line)
@@ -100,7 +100,7 @@ def call_interruptible(function: Callable, arguments, keywords):
         _suspended.value = before
 
 
-def _in_gradops() -> bool:
+def _is_in_gradops() -> bool:
     frame = sys._getframe(2)
     while frame is not None:
         if frame.f_globals.get("__name__", "").startswith("gradops."):
@@ -179,7 +179,7 @@ def hold_interrupts(may_interrupt: Callable) -> bool:
         """Return the seconds after which to retry, or 0 if the exception may be raised now."""
         if any(f.f_code.co_name in _WHOLE for f, _ in walk_stack(frame)):
             return 0.005
-        if _in_tensorflow(frame) and waiting.seconds_for("tensorflow") < 1:
+        if _is_in_tensorflow(frame) and waiting.seconds_for("tensorflow") < 1:
             return 0.001
         entry = _entered_from_r(frame)
         own = entry.f_globals.get("__name__", "").startswith("gradops.interop.")
@@ -227,7 +227,7 @@ class _Waiting:
         self._since.clear()
 
 
-def _in_tensorflow(frame) -> bool:
+def _is_in_tensorflow(frame) -> bool:
     """Return True if TensorFlow's Python code is running.
 
     TensorFlow's compiled code may call it and ignore its exceptions. An interrupt raised there surfaces later as a

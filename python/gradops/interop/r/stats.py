@@ -66,7 +66,7 @@ def slopes(x, y, method: str):
     if method == "natural":
         return slopes_between(x, y, [(2, None)] * 2)
     if method == "monoH.FC":
-        return _between_zones(ops.concatenate([steep[:1], (steep[1:] + steep[:-1]) / 2, steep[-1:]], 0), steep)
+        return _limit_slopes(ops.concatenate([steep[:1], (steep[1:] + steep[:-1]) / 2, steep[-1:]], 0), steep)
     third = [(0, None)] * 2 if n == 3 else [(3, 6 * _third(x[at], steep[at])) for at in (slice(4), slice(n - 4, n))]
     found = slopes_between(x, y, third)
     return _limited(found, steep) if method == "hyman" else found
@@ -78,7 +78,7 @@ def _third(x, steep):
     return (second[1:] - second[:1]) / (x[3:] - x[:1])
 
 
-def _between_zones(m, steep):
+def _limit_slopes(m, steep):
     """Shrink slopes, piece by piece, until each piece is monotone (Fritsch and Carlson 1980)."""
 
     def step(here, piece):
@@ -277,14 +277,14 @@ def scaled(x, center, scale):
     (x,) = floating(x)
     x = ops.reshape(x, (-1, 1)) if len(x.shape) < 2 else x
     if center is not False:
-        x = x - (ops.mean(x, 0) if center is True else _for_columns(center, x))
+        x = x - (ops.mean(x, 0) if center is True else _column_values(center, x))
     if scale is not False:
         size = ops.sqrt(ops.sum(ops.square(x), 0) / max(1, int(x.shape[0]) - 1))
-        x = x / (size if scale is True else _for_columns(scale, x))
+        x = x / (size if scale is True else _column_values(scale, x))
     return x
 
 
-def _for_columns(value, x):
+def _column_values(value, x):
     value = flat(floating(value)[0])
     if value.shape[0] != x.shape[1]:
         raise ArgumentError("`center` and `scale` must have one number for each column.", argument="center")
@@ -323,21 +323,21 @@ def coefficients(q, r, y, order):
     """Return least-squares coefficients from a QR decomposition; ``order`` is the order of its columns, if pivoted."""
     q, r, y = promoted_operands(q, r, y)
     found = ops.solve_triangular(r, ops.matmul(ops.transpose(q), _columns(y)), lower=False)
-    return _as(y, found if order is None else ops.take(found, [int(i) - 1 for i in order], 0))
+    return _restore_vector(y, found if order is None else ops.take(found, [int(i) - 1 for i in order], 0))
 
 
 def fitted(q, y, k: float):
     """Return the projection of ``y`` on the first ``k`` columns of ``q``."""
     q, y = promoted_operands(q, y)
     q = q[:, : int(k)]
-    return _as(y, ops.matmul(q, ops.matmul(ops.transpose(q), _columns(y))))
+    return _restore_vector(y, ops.matmul(q, ops.matmul(ops.transpose(q), _columns(y))))
 
 
 def _columns(y):
     return y if len(y.shape) > 1 else ops.reshape(y, (-1, 1))
 
 
-def _as(y, found):
+def _restore_vector(y, found):
     return found if len(y.shape) > 1 else ops.reshape(found, (-1,))
 
 
@@ -395,7 +395,7 @@ def moving(x, weights, centred: bool, circular: bool):
 
     x, w = promoted_operands(x, weights)
     w = flat(w)
-    return _by_column(of_one, x)
+    return _map_columns(of_one, x)
 
 
 def recursive(x, weights, init=None):
@@ -411,12 +411,12 @@ def recursive(x, weights, init=None):
             message = f"`init` must have as many elements as `filter`, {p}; got {init.shape[0]}."
             raise ArgumentError(message, argument="init")
         state = signal.lfiltic(one, a, init)
-    return _by_column(
+    return _map_columns(
         lambda x: signal.lfilter(one, a, x) if state is None else signal.lfilter(one, a, x, zi=state)[0], x
     )
 
 
-def _by_column(f, x):
+def _map_columns(f, x):
     if len(x.shape) < 2:
         return f(flat(x))
     return ops.stack([f(x[:, j]) for j in range(x.shape[1])], 1)
@@ -468,11 +468,11 @@ def least(f, x, start, lower, upper, like, sign: float, name: str):
     if x is None:
         return _compiled.least(problem, start, like)
     x = np.atleast_1d(np.asarray(x, float))
-    pairs = [(_at(lower, i), _at(upper, i)) for i in range(x.size)]
+    pairs = [(_recycled(lower, i), _recycled(upper, i)) for i in range(x.size)]
     return minima.minimum(problem, x, minima.Bounds(name, pairs, x.size))
 
 
-def _at(bound, i: int):
+def _recycled(bound, i: int):
     count = math.prod(getattr(bound, "shape", ()))
     return bound[i % count] if getattr(bound, "shape", ()) else bound
 

@@ -176,7 +176,7 @@ def _wake() -> None:
         return
     if _SIGNAL is not None and ident == threading.main_thread().ident:
         ctypes.pythonapi.PyErr_SetInterruptEx(int(_SIGNAL))  # Python code serves at its next step
-        if _in_python():
+        if _is_in_python():
             signal.pthread_kill(ident, _SIGNAL)  # type: ignore[arg-type]  # interrupts a wait for a lock
     # Python's queue of pending calls has 32 slots and runs them one after the other. Serving may itself be a pending
     # call; scheduling into a full queue would then wait for it while holding what R waits for. So at most 8 are queued.
@@ -191,7 +191,7 @@ def _serve_noticed() -> None:
     serve()
 
 
-def _in_python() -> bool:
+def _is_in_python() -> bool:
     """Return True if R's thread runs Python code; in R code a signal could interrupt system calls."""
     frame = sys._current_frames().get(ident)  # type: ignore[arg-type]
     return frame is not None and not runs_r(frame)

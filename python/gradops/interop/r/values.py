@@ -34,7 +34,7 @@ def from_r(values: tuple) -> tuple:
     found: list = []
     tensors: list = []
     values = _unmark(values, found, tensors)
-    return values if not found else _with_tensors(values, found, _backend(tensors), _float(tensors))
+    return values if not found else _insert_tensors(values, found, _backend(tensors), _float(tensors))
 
 
 def positions_from_r(values: tuple, beside: tuple) -> tuple:
@@ -43,10 +43,10 @@ def positions_from_r(values: tuple, beside: tuple) -> tuple:
     tensors: list = []
     values = _unmark(values, found, tensors)
     _collect(beside, tensors)
-    return values if not found else _with_tensors(values, found, _backend(tensors), None)
+    return values if not found else _insert_tensors(values, found, _backend(tensors), None)
 
 
-def _with_tensors(values, found: list, backend: backends.Backend, name: str | None):
+def _insert_tensors(values, found: list, backend: backends.Backend, name: str | None):
     made = {id(array): _as_tensor(array, backend, name) for array in found}
     return _replace(values, made)
 

@@ -341,14 +341,14 @@ def _longer(a, n: int):
     return ops.pad(a, [(more, 0)]) if more else a
 
 
-def _of_one_length(a1, a2) -> tuple:
+def _extend_to_longer(a1, a2) -> tuple:
     a1, a2 = (ops.reshape(x, (-1,)) for x in (a1, a2))
     n = max(shape_of(a1)[0], shape_of(a2)[0])
     return _longer(a1, n), _longer(a2, n)
 
 
-row("polyadd", lambda a1, a2: ops.add(*_of_one_length(a1, a2)))
-row("polysub", lambda a1, a2: ops.subtract(*_of_one_length(a1, a2)))
+row("polyadd", lambda a1, a2: ops.add(*_extend_to_longer(a1, a2)))
+row("polysub", lambda a1, a2: ops.subtract(*_extend_to_longer(a1, a2)))
 row("polymul", lambda a1, a2: _convolve(a1, a2))
 
 
@@ -445,11 +445,11 @@ array2string isclose argwhere flatnonzero lexsort ravel_multi_index ix_ einsum_p
 row("shape", lambda a: tuple(shape_of(a)))
 
 
-def _of(how, function):
+def _map_arguments(how, function):
     return lambda *arguments, **keywords: function(*map(how, arguments), **{k: how(v) for k, v in keywords.items()})
 
 
 for _how, _names in ((described, SHAPES), (constant, VALUES)):
     for _name in _names.split():
         if hasattr(np, _name):
-            row(_name, _of(_how, getattr(np, _name)))
+            row(_name, _map_arguments(_how, getattr(np, _name)))

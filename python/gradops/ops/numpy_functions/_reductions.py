@@ -126,7 +126,7 @@ def _truth(op: Callable, neutral: bool) -> Callable:
     return truth
 
 
-def _without_nan(reduction: Callable, fill=None) -> Callable:
+def _ignore_nan(reduction: Callable, fill=None) -> Callable:
     """Ignore NaN elements: replace them with ``fill``, or exclude them through ``where``."""
 
     def sums(a, axis=None, dtype=None, keepdims=False, initial=None, where=True):
@@ -177,11 +177,11 @@ row("nanmax", _extreme(ops.nanmax, ops.fmax))
 row("nanmin", _extreme(ops.nanmin, ops.fmin))
 row("all", _truth(ops.all, True), op=ops.all)
 row("any", _truth(ops.any, False), op=ops.any)
-row("nansum", _without_nan(_sum, 0))
-row("nanprod", _without_nan(_prod, 1))
-row("nanmean", _without_nan(_mean))
-row("nanvar", _without_nan(_var))
-row("nanstd", _without_nan(_std))
+row("nansum", _ignore_nan(_sum, 0))
+row("nanprod", _ignore_nan(_prod, 1))
+row("nanmean", _ignore_nan(_mean))
+row("nanvar", _ignore_nan(_var))
+row("nanstd", _ignore_nan(_std))
 row("ptp", ops.ptp, "a axis keepdims")
 for _name in ("argmax", "argmin", "nanargmax", "nanargmin"):
     row(_name, getattr(ops, _name), "a axis keepdims")

@@ -129,7 +129,7 @@ def _memory_order(a, order, name: str, known: str) -> str:
     raise unsupported(a, f"{name} of an array in neither of the two orders", ["order"])
 
 
-def _at_least(rank: int):
+def _pad_rank(rank: int):
     keys = {0: (None,) * rank, 1: (None, slice(None), None)[:rank] if rank > 1 else (), 2: (..., None)}
 
     def at_least(*arys):
@@ -141,7 +141,7 @@ def _at_least(rank: int):
 
 
 for _rank in (1, 2, 3):
-    row(f"atleast_{_rank}d", _at_least(_rank))
+    row(f"atleast_{_rank}d", _pad_rank(_rank))
 
 
 @row("broadcast_arrays", idle="subok")
@@ -279,7 +279,7 @@ def _place(arr, mask, vals):
     _written(arr, mask, ops.take(values, places, 0), "numpy.place")
 
 
-def _at(target, places, values, name: str) -> None:
+def _write_at(target, places, values, name: str) -> None:
     """Write at flat positions; of several values for one position the last is kept."""
     places = np.asarray(places).ravel()
     values = ops.reshape(values, (-1,))
@@ -292,7 +292,7 @@ def _at(target, places, values, name: str) -> None:
 @row("put")
 def _put(a, ind, v, mode="raise"):
     places = np.take(np.arange(int(np.prod(shape_of(a)))), np.asarray(constant(ind)), mode=mode)
-    _at(a, places, v, "numpy.put")
+    _write_at(a, places, v, "numpy.put")
 
 
 @row("put_along_axis")
@@ -300,11 +300,11 @@ def _put_along_axis(arr, indices, values, axis):
     places = np.arange(int(np.prod(shape_of(arr)))).reshape(shape_of(arr))
     places, indices = (places.ravel(), np.ravel(indices)) if axis is None else (places, np.asarray(constant(indices)))
     places = np.take_along_axis(places, indices, 0 if axis is None else axis)
-    _at(arr, places, ops.broadcast_to(values, np.shape(places)), "numpy.put_along_axis")
+    _write_at(arr, places, ops.broadcast_to(values, np.shape(places)), "numpy.put_along_axis")
 
 
 @row("fill_diagonal")
 def _fill_diagonal(a, val, wrap=False):
     marks = np.zeros(shape_of(a), np.int8)
     np.fill_diagonal(marks, 1, wrap)
-    _at(a, np.flatnonzero(marks), val, "numpy.fill_diagonal")
+    _write_at(a, np.flatnonzero(marks), val, "numpy.fill_diagonal")

@@ -205,7 +205,7 @@ def _reduceat(ours, ufunc, inputs, axis=0, dtype=None, out=None):
     return y if out is None else write_out(out, y)
 
 
-def _at(ours, ufunc, inputs):
+def _ufunc_at(ours, ufunc, inputs):
     target, key, *values = inputs
     key = constant(key)
     if not is_ours(target):
@@ -226,7 +226,7 @@ METHODS: dict[str, Callable] = {
     "accumulate": _accumulate,
     "outer": _outer,
     "reduceat": _reduceat,
-    "at": _at,
+    "at": _ufunc_at,
 }
 
 
