@@ -29,7 +29,7 @@ def _held(x, like):
     return constant_like(x, like)
 
 
-def _between(low, high, like, narrower: Callable):
+def _narrowed_midpoint(low, high, like, narrower: Callable):
     """Return the midpoint of an interval after narrowing it ``HALVES`` times."""
     with stop_gradient_scope():
         ends = [_held(low, like), _held(high, like)]
@@ -47,7 +47,7 @@ def root_between(f: Callable, low, high, like):
         same = ops.equal(ops.sign(f(middle)), side)
         return ops.where(same, middle, low), ops.where(same, high, middle)
 
-    return implicit_solution(f, _between(low, high, like, half))
+    return implicit_solution(f, _narrowed_midpoint(low, high, like, half))
 
 
 def least_between(f: Callable, low, high, like):
@@ -59,13 +59,13 @@ def least_between(f: Callable, low, high, like):
         first = ops.less(f(left), f(right))
         return ops.where(first, low, left), ops.where(first, right, high)
 
-    return implicit_solution(functional.grad(f), _between(low, high, like, part))
+    return implicit_solution(functional.grad(f), _narrowed_midpoint(low, high, like, part))
 
 
 def least(f: Callable, start, like):
     """Return a minimum near a vector."""
     slope = functional.grad(f)
-    return implicit_solution(slope, _down(f, lambda x: (functional.hessian(f, x), slope(x)), start, like))
+    return implicit_solution(slope, _damped_newton(f, lambda x: (functional.hessian(f, x), slope(x)), start, like))
 
 
 def root_near(f: Callable, start, like):
@@ -76,10 +76,10 @@ def root_near(f: Callable, start, like):
         turned = ops.transpose(slopes)
         return ops.matmul(turned, slopes), ops.tensordot(turned, rest, 1)
 
-    return implicit_solution(f, _down(lambda x: ops.sum(ops.square(f(x))), system, start, like))
+    return implicit_solution(f, _damped_newton(lambda x: ops.sum(ops.square(f(x))), system, start, like))
 
 
-def _down(f: Callable, system: Callable, start, like):
+def _damped_newton(f: Callable, system: Callable, start, like):
     """Return the result of ``DOWN`` damped Newton steps from a vector; ``system`` gives the equations of a step."""
     with stop_gradient_scope():
         start = _held(start, like)

@@ -56,12 +56,12 @@ def ufunc(
         entry = made.op
         where = name.removeprefix("scipy.") if path is None else path
         if where:
-            backends.add_kernel("numpy", name, functools.partial(_of_scipy, entry, where))
+            backends.add_kernel("numpy", name, functools.partial(_numpy_kernel, entry, where))
         for library in LIBRARIES:
             if library in named:
-                backends.add_kernel(library, name, functools.partial(_of_library, library, named[library]))
+                backends.add_kernel(library, name, functools.partial(_library_kernel, library, named[library]))
             elif where:
-                backends.add_kernel(library, name, functools.partial(_on_host, entry, where))
+                backends.add_kernel(library, name, functools.partial(_host_kernel, entry, where))
         rules = {argument: rule for argument, rule in named.items() if argument not in LIBRARIES}
         if rules:
             extend.derivative(made, **rules)
@@ -274,7 +274,7 @@ def _giving_numbers(function: Callable) -> Callable:
     return kernel
 
 
-def _of_scipy(op: Op, path: str | Callable, _: Backend) -> Callable:
+def _numpy_kernel(op: Op, path: str | Callable, _: Backend) -> Callable:
     """Return SciPy's function as NumPy's kernel."""
     function = _host_function(path)
     if not isinstance(function, np.ufunc):  # ufuncs return scalars themselves
@@ -306,7 +306,7 @@ def _of_scipy(op: Op, path: str | Callable, _: Backend) -> Callable:
     return kernel
 
 
-def _of_library(library: str, own: str | Callable, _: Backend) -> Callable:
+def _library_kernel(library: str, own: str | Callable, _: Backend) -> Callable:
     """Return a library's own function as its kernel."""
     function = _found(library, own) if isinstance(own, str) else own
 
@@ -316,7 +316,7 @@ def _of_library(library: str, own: str | Callable, _: Backend) -> Callable:
     return kernel
 
 
-def _on_host(op: Op, path: str | Callable, backend: Backend) -> Callable:
+def _host_kernel(op: Op, path: str | Callable, backend: Backend) -> Callable:
     """Return SciPy's function, called on the host, as the kernel of a library that has none."""
     function = _host_function(path)
 

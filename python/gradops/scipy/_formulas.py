@@ -89,7 +89,7 @@ def _same(x, instead) -> bool:
     return _number(x) and x == instead
 
 
-def _as_it_is(x, instead):
+def _unchanged(x, instead):
     return x
 
 
@@ -103,7 +103,7 @@ def choose(test, first: Callable, second: Callable):
     """
     known = all_so(test)
     if known is not None:
-        return first(_as_it_is) if known else second(_as_it_is)
+        return first(_unchanged) if known else second(_unchanged)
     return ops.where(
         test,
         first(lambda x, instead: x if _same(x, instead) else ops.where(test, x, instead)),
@@ -128,7 +128,7 @@ def refined(test, fine: Callable, plain: Callable):
 
     It chooses like :func:`usually`, but scalar programs in loops use only ``plain``.
     """
-    return plain(_as_it_is) if is_single(test) else usually(test, fine, plain)
+    return plain(_unchanged) if is_single(test) else usually(test, fine, plain)
 
 
 def _looked_at(test) -> bool | None:

@@ -151,9 +151,9 @@ def register_matrix_kernel(op: Any, function: Callable, like: int = 0) -> None:
     """
     entry = op.op
     count = len(entry.tensors)
-    backends.add_kernel("numpy", entry.name, functools.partial(_of_numpy, function, count, like))
+    backends.add_kernel("numpy", entry.name, functools.partial(_numpy_kernel, function, count, like))
     for library in LIBRARIES:
-        backends.add_kernel(library, entry.name, functools.partial(_of_library, entry.name, function, count, like))
+        backends.add_kernel(library, entry.name, functools.partial(_library_kernel, entry.name, function, count, like))
 
 
 def _called(function: Callable, count: int, like: int, *arguments) -> np.ndarray:
@@ -168,14 +168,14 @@ def _called(function: Callable, count: int, like: int, *arguments) -> np.ndarray
     return y if y.dtype == arrays[0].dtype else y.astype(arrays[0].dtype)
 
 
-def _of_numpy(function: Callable, count: int, like: int, _):
+def _numpy_kernel(function: Callable, count: int, like: int, _):
     def kernel(*arguments):
         return _called(function, count, like, *arguments[count:], *promoted(*arguments[:count], floating=True))
 
     return kernel
 
 
-def _of_library(name: str, function: Callable, count: int, like: int, backend):
+def _library_kernel(name: str, function: Callable, count: int, like: int, backend):
     called = functools.partial(_called, function, count, like)
     foresee, on_host = backend.kernel("foresee"), backend.call_on_host
     if foresee is not None:

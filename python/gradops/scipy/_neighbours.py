@@ -27,14 +27,14 @@ def alike(*xs) -> list:
     Next to a library's tensor, lists and NumPy arrays become constants of its precision. NumPy arrays alone promote as
     in NumPy.
     """
-    like = next((x for x in xs if ops.is_tensor(x) and not _of_numpy(x)), None)
+    like = next((x for x in xs if ops.is_tensor(x) and not _is_numpy(x)), None)
     if like is None:
         return floating(*xs)
     like = ops.real(inexact(like))
     return floating(*[x if _has_tensors(x) else _constant(x, like) for x in xs])
 
 
-def _of_numpy(x) -> bool:
+def _is_numpy(x) -> bool:
     return isinstance(x.data if hasattr(x, "_node") else x, (np.ndarray, np.generic))
 
 
@@ -42,7 +42,7 @@ def _has_tensors(x) -> bool:
     """Return True for library tensors and for Variables of NumPy arrays, which raise an error when mixed."""
     if isinstance(x, (list, tuple)):
         return any(map(_has_tensors, _tree.flatten(x)[0]))
-    return ops.is_tensor(x) and (hasattr(x, "_node") or not _of_numpy(x))
+    return ops.is_tensor(x) and (hasattr(x, "_node") or not _is_numpy(x))
 
 
 def _constant(x, like):
@@ -132,7 +132,7 @@ def extended(x, before: int, after: int, how: str, axis: int = -1, fill=0.0):
     n = int(x.shape[axis])
     if n == 0:
         raise ShapeError("There is nothing at the edges of an empty dimension.", argument="x")
-    places, inner, edges = _beyond(n, before, after, "reflect" if how == "odd" else how)
+    places, inner, edges = _padded_sources(n, before, after, "reflect" if how == "odd" else how)
     y = ops.take(x, places, axis)
     if how != "odd":
         return y
@@ -142,7 +142,7 @@ def extended(x, before: int, after: int, how: str, axis: int = -1, fill=0.0):
 
 
 @tracing.constant
-def _beyond(n: int, before: int, after: int, how: str) -> tuple:
+def _padded_sources(n: int, before: int, after: int, how: str) -> tuple:
     """Return the source position of each padded element, 1 for the elements inside, and the nearest positions."""
     places = np.pad(np.arange(n), (before, after), how)  # type: ignore[call-overload]
     counts = (before, n, after)

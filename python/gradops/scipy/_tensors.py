@@ -95,21 +95,21 @@ def constant(path: str, *, name: str | None = None) -> Callable[..., Any]:
     title = f"scipy.{path}"
 
     def function(*args, **kwargs):
-        scipys = _at(path)
+        scipys = _scipy_member(path)
         try:
             bound = inspect.signature(scipys).bind(*args, **kwargs)
         except TypeError as wrong:
-            raise _of_signature(title, scipys, wrong, kwargs) from None
+            raise _signature_error(title, scipys, wrong, kwargs) from None
         for key, value in bound.arguments.items():
             bound.arguments[key] = _known(title, key, value)
         try:
             return scipys(*bound.args, **bound.kwargs)
         except Exception as error:
-            raise _of_constant(title, error, bound) from error
+            raise _constant_error(title, error, bound) from error
 
     function.__name__ = function.__qualname__ = name or found
     with contextlib.suppress(AttributeError, ValueError):  # not in the installed SciPy, or written in C
-        function.__signature__ = inspect.signature(_at(path))  # type: ignore[attr-defined]
+        function.__signature__ = inspect.signature(_scipy_member(path))  # type: ignore[attr-defined]
     function.__doc__ = f"""``scipy.{path}`` for known numbers, with SciPy's arguments and results.
 
     Returns:
@@ -125,11 +125,11 @@ def constant(path: str, *, name: str | None = None) -> Callable[..., Any]:
     return function
 
 
-def _at(path: str) -> Callable:
+def _scipy_member(path: str) -> Callable:
     return functools.reduce(getattr, path.split("."), _scipy)  # type: ignore[return-value]
 
 
-def _of_signature(title: str, scipys: Callable, wrong: TypeError, given: Mapping) -> ArgumentTypeError:
+def _signature_error(title: str, scipys: Callable, wrong: TypeError, given: Mapping) -> ArgumentTypeError:
     known = inspect.signature(scipys).parameters
     unknown = next((key for key in given if key not in known), None)
     lacking = next((key for key in known if f"{key!r}" in str(wrong)), None)
@@ -138,7 +138,7 @@ def _of_signature(title: str, scipys: Callable, wrong: TypeError, given: Mapping
     )
 
 
-def _of_constant(title: str, error: Exception, bound: inspect.BoundArguments) -> GradopsError:
+def _constant_error(title: str, error: Exception, bound: inspect.BoundArguments) -> GradopsError:
     """Return SciPy's error as one of ours, naming the argument in its message or the first that is not a number."""
     given = bound.arguments
     said = (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -103,7 +103,7 @@ def _half(x, n, axis, norm, inverse: bool):
     return back(_scaled(y, norm, length, inverse), axis % len(x.shape))
 
 
-def _of_half(x, n, axis, norm, inverse: bool):
+def _inverse_half(x, n, axis, norm, inverse: bool):
     """Return the real signal of a half spectrum; without ``inverse`` of its conjugate, unscaled."""
     n = 2 * (x.shape[axis] - 1) if n is None else n
     if n < 1:
@@ -128,7 +128,7 @@ def _axes(x, s, axes) -> tuple[list, list[int]]:
     return lengths or [None] * len(along), along
 
 
-def _over_axes(transform: Callable, x, s, axes, norm, inverse: bool):
+def _transform_axes(transform: Callable, x, s, axes, norm, inverse: bool):
     """Apply a transform along the last of the axes, and the complex transform along the others."""
     x = inexact(x)
     sizes, along = _axes(x, s, axes)
@@ -145,7 +145,8 @@ def _over_axes(transform: Callable, x, s, axes, norm, inverse: bool):
 RESULTS = {
     _whole: "A complex tensor of ``x``'s shape, with the given lengths.",
     _half: "A complex tensor with ``m // 2 + 1`` elements along the (last) axis, where ``x`` has ``m``.",
-    _of_half: "A real tensor; its (last) axis has the given length, by default ``2 * (m - 1)`` where ``x`` has ``m``.",
+    _inverse_half: "A real tensor; its (last) axis has the given length, "
+    "by default ``2 * (m - 1)`` where ``x`` has ``m``.",
 }
 
 
@@ -160,12 +161,12 @@ def _transforms(name: str, transform: Callable, inverse: bool, title: str, gradi
     def several(
         x: Tensor, s: Shape | None = None, axes: Axes = None, norm: Norm = None, overwrite_x=False, workers=None
     ) -> Tensor:
-        return _over_axes(transform, x, s, axes, norm, inverse)
+        return _transform_axes(transform, x, s, axes, norm, inverse)
 
     def two(
         x: Tensor, s: Shape | None = None, axes: Axes = (-2, -1), norm: Norm = None, overwrite_x=False, workers=None
     ) -> Tensor:
-        return _over_axes(transform, x, s, axes, norm, inverse)
+        return _transform_axes(transform, x, s, axes, norm, inverse)
 
     finished = family(ARGUMENTS, returns=RESULTS[transform], raises=ERRORS, gradient=gradient)
     for function, end, where in ((one, "", "an axis"), (several, "n", "several axes"), (two, "2", "two axes")):
@@ -197,14 +198,14 @@ rfft, rfftn, rfft2 = _transforms(
 )
 irfft, irfftn, irfft2 = _transforms(
     "irfft",
-    _of_half,
+    _inverse_half,
     True,
     "Inverse of :func:`rfft{}`, the real signal of a half spectrum",
     "The transform of the upstream gradient divided by the length, with the inner frequencies doubled.",
 )
 hfft, hfftn, hfft2 = _transforms(
     "hfft",
-    _of_half,
+    _inverse_half,
     False,
     "The real spectrum of a signal with Hermitian symmetry whose first half is ``x``",
     "The inverse transform of the upstream gradient times the length, with the inner elements doubled.",
@@ -309,13 +310,13 @@ def _trigonometric(x, type, n, axis, norm, orthogonalize, sine: bool, inverse: b
     if norm == "ortho" if orthogonalize is None else orthogonalize:
         before, after = _orthogonal(n, sine, kind)
     x = x if before is None else ops.multiply(x, constant_like(before, ops.real(x)))
-    y = _by_parts(x, sine, kind)
+    y = _transform_parts(x, sine, kind)
     y = y if after is None else ops.multiply(y, constant_like(after, ops.real(y)))
     whole = 2 * (n + (1 if sine else -1) if type == 1 else n)
     return back(_scaled(y, norm, whole, inverse, divided=False), axis % len(y.shape))
 
 
-def _by_parts(x, sine: bool, kind: int):
+def _transform_parts(x, sine: bool, kind: int):
     if not is_complex(x):
         return _real_transform(x, sine, kind)
     return as_complex(*[_real_transform(part, sine, kind) for part in (ops.real(x), ops.imag(x))])

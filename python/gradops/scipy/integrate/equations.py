@@ -105,7 +105,7 @@ def _replayed(equation: Equation, method: str, ends: np.ndarray, times, where: t
         else:
             at = outcome.get(i, [])
             if at:
-                between = _between(kind, equation, t, step, y, new, [*stages, slope])
+                between = _interpolant(kind, equation, t, step, y, new, [*stages, slope])
                 found += [(k, between(equation.factor((place - t) / step))) for k, place in at]
         y = new
     if where is None:
@@ -134,7 +134,7 @@ def _weighed(weights, stages):
     return total if total is not None else ops.zeros_like(stages[0])
 
 
-def _between(kind, equation: Equation, t, step, y, new, stages: list) -> Callable:
+def _interpolant(kind, equation: Equation, t, step, y, new, stages: list) -> Callable:
     """Return SciPy's interpolant within a step, a function of the fraction of the step."""
     h = equation.factor(step)
     if not hasattr(kind, "A_EXTRA"):

@@ -131,7 +131,7 @@ def recorded(problem: Problem, value, low, high, breaks=()):
     found = constant_like(np.asarray(value), y)
     if whole and ends[0] != ends[1]:
         tolerance = _tolerance(problem, TOLERANCE)
-        x, w = _rule(_of_numbers(problem), ends[0], ends[1], breaks, problem.name, tolerance)
+        x, w = _rule(_scalar_function(problem), ends[0], ends[1], breaks, problem.name, tolerance)
         total = _sum(problem, x, sign * w)
         found = found + (total - ops.stop_gradient(total))
     for end, moves, side in ((low, moving[0], -1.0), (high, moving[1], 1.0)):
@@ -144,7 +144,7 @@ def recorded(problem: Problem, value, low, high, breaks=()):
     return found
 
 
-def _of_numbers(problem: Problem) -> Callable:
+def _scalar_function(problem: Problem) -> Callable:
     """Return a function from several numbers to the values of the problem's function, as numbers."""
     return problem.value if problem.vectors else lambda x: np.array([problem.value(place) for place in x])
 
@@ -266,10 +266,10 @@ def fixed_quad(func: Function, a: Operand, b: Operand, args=(), n: Integer = 5) 
             raise ArgumentError(f"`{name}`: `{which}` must be finite.", argument=which)
     nodes, weights = (problem.tensor(v) for v in np.polynomial.legendre.leggauss(n))
     y = ops.convert_to_tensor(problem((b - a) * (nodes + 1) / 2 + a))
-    return (b - a) / 2 * ops.sum(beside_of(weights, y) * y, axis=-1), None
+    return (b - a) / 2 * ops.sum(sites_like(weights, y) * y, axis=-1), None
 
 
-def beside_of(x, y):
+def sites_like(x, y):
     return x if ops.is_tensor(x) and not isinstance(x, np.ndarray) else constant_like(x, y)
 
 
@@ -353,7 +353,7 @@ def dblquad(func: Function, a: Operand, b: Operand, gfun, hfun, args=(), epsabs=
     args = args if isinstance(args, tuple) else (args,)
     _check_function("scipy.integrate.dblquad", func)
     options = [{"epsabs": epsabs, "epsrel": epsrel}] * 2
-    return _nested(func, [lambda x, *_: (_at(gfun, x), _at(hfun, x)), (a, b)], options, args)
+    return _nested(func, [lambda x, *_: (_limit_at(gfun, x), _limit_at(hfun, x)), (a, b)], options, args)
 
 
 @solver
@@ -375,12 +375,12 @@ def tplquad(
     _check_function("scipy.integrate.tplquad", func)
     args = args if isinstance(args, tuple) else (args,)
     ranges = [
-        lambda y, x, *_: (_at(qfun, x, y), _at(rfun, x, y)),
-        lambda x, *_: (_at(gfun, x), _at(hfun, x)),
+        lambda y, x, *_: (_limit_at(qfun, x, y), _limit_at(rfun, x, y)),
+        lambda x, *_: (_limit_at(gfun, x), _limit_at(hfun, x)),
         (a, b),
     ]
     return _nested(func, ranges, [{"epsabs": epsabs, "epsrel": epsrel}] * 3, args)
 
 
-def _at(limit, *x):
+def _limit_at(limit, *x):
     return limit(*x) if callable(limit) else limit

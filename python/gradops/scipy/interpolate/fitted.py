@@ -87,7 +87,7 @@ def _like(tck, spline: BSpline) -> Any:
     return spline if isinstance(tck, BSpline) else _tuple(spline)
 
 
-def _at(name: str, spline: BSpline, x, nu, ext) -> Tensor:
+def _evaluate(name: str, spline: BSpline, x, nu, ext) -> Tensor:
     how = _EXT.get(ext, ext) if isinstance(ext, int) else ext
     choice(name, how, tuple(_EXT.values()), "ext")
     nu = integer(name, nu, "nu", 0)
@@ -177,7 +177,7 @@ def splev(x: Tensor, tck, der=0, ext=0) -> Tensor:
     Returns:
         A tensor of the shape of ``x``.
     """
-    return _at("splev", spline_of("splev", tck), x, der, ext)
+    return _evaluate("splev", spline_of("splev", tck), x, der, ext)
 
 
 @of_spline
@@ -222,7 +222,7 @@ def spalde(x: Tensor, tck) -> Tensor:
         A tensor of the shape of ``x`` with a last dimension of ``k + 1`` orders; SciPy returns a list of vectors.
     """
     spline = spline_of("spalde", tck)
-    return ops.stack([_at("spalde", spline, x, nu, 2) for nu in range(spline.k + 1)], -1)
+    return ops.stack([_evaluate("spalde", spline, x, nu, 2) for nu in range(spline.k + 1)], -1)
 
 
 @of_spline
@@ -304,7 +304,7 @@ class UnivariateSpline:
         Gradient:
             By evaluation points and the tensors that the spline was made from.
         """
-        return _at(type(self).__name__, self._spline, x, nu, self._ext if ext is None else ext)
+        return _evaluate(type(self).__name__, self._spline, x, nu, self._ext if ext is None else ext)
 
     def derivative(self, n=1):
         """Return the derivative of order ``n``, a spline."""

@@ -41,7 +41,7 @@ def _knots_around(x, k: int):
     return ops.concatenate([ops.flip(x[:1] - before, 0), x, x[-1:] + behind], 0)
 
 
-def _through(name: str, t, k: int, x, rhs, left: list, right: list):
+def _interpolating_coefficients(name: str, t, k: int, x, rhs, left: list, right: list):
     """Return the coefficients from values at the sites and derivatives at the ends."""
     n = int(t.shape[0]) - k - 1
     parts = []
@@ -156,14 +156,14 @@ def make_interp_spline(
             f"{len(right)}.",
             argument="bc_type",
         )
-    _within(name, x, t, k)
+    _check_range(name, x, t, k)
     parts = [ops.expand_dims(value, 0) for value in values]
     rhs = ops.concatenate([*parts[: len(left)], y, *parts[len(left) :]], 0)
-    c = rhs if 0 in rest else _through(name, t, k, x, rhs, left, right)
+    c = rhs if 0 in rest else _interpolating_coefficients(name, t, k, x, rhs, left, right)
     return BSpline.construct_fast(t, c, k, axis=place)
 
 
-def _within(name: str, x, t, k: int) -> None:
+def _check_range(name: str, x, t, k: int) -> None:
     sites, knots = known(x), known(t)
     if sites is not None and knots is not None and (sites[0] < knots[k] or sites[-1] > knots[len(knots) - k - 1]):
         raise ArgumentError(f"`{name}`: `x` must be between the ends, `t[k]` and `t[-k - 1]`.", argument="x")
@@ -224,7 +224,7 @@ def make_lsq_spline(
     ascends(name, t, "t", strictly=False)
     if check_finite:
         finite(name, y, "y")
-    _within(name, x, t, k)
+    _check_range(name, x, t, k)
     matrix = BSpline.design_matrix(x, t, k, True)
     if w is not None:
         if tuple(w.shape) != (count,):

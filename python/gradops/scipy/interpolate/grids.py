@@ -186,7 +186,7 @@ class RegularGridInterpolator:
         if method in DEGREES:
             knots, c = self._solved(DEGREES[method])
             orders = [0] * count if nu is None else list(nu)
-            y = of_product(knots, c, [DEGREES[method]] * count, places, orders)
+            y = tensor_product(knots, c, [DEGREES[method]] * count, places, orders)
         else:
             y = {"linear": _linear, "nearest": _nearest, "pchip": _monotone}[method](grid, values, places)
         rest = len(values.shape) - count
@@ -253,7 +253,7 @@ def _monotone(grid, values, places):
     return ops.reshape(y, (*shape, *tuple(y.shape)[1:]))
 
 
-def of_product(knots, c, degrees, places, orders):
+def tensor_product(knots, c, degrees, places, orders):
     """Return values or derivatives of a tensor product of splines; ``c`` has the coefficients' dimensions first."""
     count, rank = len(knots), len(places[0].shape)
     flat, weight = 0, None

@@ -206,7 +206,7 @@ class Pieces:
         return add_last_dims(self.x[1:] - self.x[:-1], len(self.c.shape) - 2)
 
 
-def _up_to(parts):
+def _exclusive_sums(parts):
     """Return for each piece the sum of ``parts`` over the pieces before it."""
     return ops.concatenate([ops.zeros_like(parts[:1]), ops.cumsum(parts, 0)[:-1]], 0)
 
@@ -253,7 +253,7 @@ class PPoly(Pieces):
         c = self.c / add_last_dims(constant_like(_rising(k, 1), self.c), len(self.c.shape) - 1)
         none = ops.zeros_like(c[:1])
         ends = self._piece(ops.concatenate([c, none], 0), self.x[1:] - self.x[:-1], None)
-        return ops.concatenate([c, ops.expand_dims(_up_to(ends), 0)], 0)
+        return ops.concatenate([c, ops.expand_dims(_exclusive_sums(ends), 0)], 0)
 
     @staticmethod
     def _raised(c, order: int):
@@ -370,7 +370,7 @@ class BPoly(Pieces):
     def _integrated(self):
         k, h = int(self.c.shape[0]), self._steps()
         sums = ops.cumsum(self.c, 0) / k * h
-        return ops.concatenate([ops.zeros_like(sums[:1]), sums], 0) + _up_to(sums[-1])
+        return ops.concatenate([ops.zeros_like(sums[:1]), sums], 0) + _exclusive_sums(sums[-1])
 
     @staticmethod
     def _raised(c, order: int):
@@ -451,12 +451,12 @@ class BPoly(Pieces):
                         argument="orders",
                     )
                 left, right = left[:first], right[:second]
-            c = ops.stack(_by_derivatives(x[i + 1] - x[i], left, right))
+            c = ops.stack(_hermite_coefficients(x[i + 1] - x[i], left, right))
             parts.append(cls._raised(c, size))
         return cls(ops.stack(parts, 1), x, extrapolate)
 
 
-def _by_derivatives(h, left: list, right: list) -> list:
+def _hermite_coefficients(h, left: list, right: list) -> list:
     """Return the coefficients of a piece of length ``h`` with given values and derivatives at its ends."""
     n = len(left) + len(right)
     first: list = []

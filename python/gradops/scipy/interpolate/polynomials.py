@@ -248,7 +248,7 @@ def _mixed_up(n: int) -> np.ndarray:
     return np.random.default_rng(0).permutation(n)
 
 
-def _at(found, x, der):
+def _derivatives_at(found, x, der):
     if np.ndim(der):
         orders = [integer(type(found).__name__, m, "der", 0) for m in der]
         return ops.take(found.derivatives(x, max(orders) + 1), orders, 0)
@@ -262,7 +262,7 @@ def krogh_interpolate(xi: Tensor, yi: Tensor, x: Tensor, der: Any = 0, axis: Int
     Raises:
         As for :class:`KroghInterpolator`.
     """
-    return _at(KroghInterpolator(xi, yi, axis), x, der)
+    return _derivatives_at(KroghInterpolator(xi, yi, axis), x, der)
 
 
 @by_orders
@@ -275,4 +275,4 @@ def barycentric_interpolate(xi: Tensor, yi: Tensor, x: Tensor, axis: Integer = 0
     Raises:
         As for :class:`BarycentricInterpolator`.
     """
-    return _at(BarycentricInterpolator(xi, yi, axis), x, der)
+    return _derivatives_at(BarycentricInterpolator(xi, yi, axis), x, der)

@@ -206,7 +206,7 @@ def _selected(w, select, select_range) -> slice:
     return _chosen(w, select_range if by_index else None, None if by_index else select_range, "select_range")
 
 
-def _of_band(a_band, lower, check_finite):
+def _band_eigh(a_band, lower, check_finite):
     a_band = matrix(a_band, "a_band", check_finite)
     width = a_band.shape[-2] - 1
     return ops.eigh(from_band(hermitian_band(a_band, bool(lower)), width, width))
@@ -218,7 +218,7 @@ def eig_banded(
     check_finite=True,
 ):  # fmt: skip
     """Eigenvalues and eigenvectors of Hermitian matrices given by the diagonals of one triangle."""
-    w, v = _of_band(a_band, lower, check_finite)
+    w, v = _band_eigh(a_band, lower, check_finite)
     part = _selected(w, select, select_range)
     return w[..., part] if eigvals_only else (w[..., part], v[..., part])
 
@@ -228,7 +228,7 @@ def eigvals_banded(
     a_band: Tensor, lower=False, overwrite_a_band=False, select="a", select_range=None, check_finite=True
 ) -> Tensor:
     """Eigenvalues of Hermitian matrices given by the diagonals of one triangle."""
-    w = _of_band(a_band, lower, check_finite)[0]
+    w = _band_eigh(a_band, lower, check_finite)[0]
     return w[..., _selected(w, select, select_range)]
 
 

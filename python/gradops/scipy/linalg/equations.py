@@ -51,16 +51,16 @@ def sylvester(a: Tensor, b: Tensor, q: Tensor) -> Tensor:
 register_matrix_kernel(sylvester, lambda a, b, q: _scipy.linalg.solve_sylvester(a, b, q), like=2)
 
 
-def _by_q(g, a, b):
+def _q_cotangent(g, a, b):
     return sylvester(adjoint(a), adjoint(b), g)
 
 
 derivative(
     sylvester,
     complex_aware=True,
-    a=lambda g, a, b, y: -ops.matmul(_by_q(g, a, b), adjoint(y)),
-    b=lambda g, a, b, y: -ops.matmul(adjoint(y), _by_q(g, a, b)),
-    q=_by_q,
+    a=lambda g, a, b, y: -ops.matmul(_q_cotangent(g, a, b), adjoint(y)),
+    b=lambda g, a, b, y: -ops.matmul(adjoint(y), _q_cotangent(g, a, b)),
+    q=_q_cotangent,
 )
 
 
@@ -148,12 +148,12 @@ def _continuous(a: Tensor, b: Tensor, q: Tensor, r: Tensor, e: Tensor, s: Tensor
 
 
 @make_op(name="scipy.linalg.discrete_riccati")
-def _in_steps(a: Tensor, b: Tensor, q: Tensor, r: Tensor, e: Tensor, s: Tensor) -> Tensor:
+def _discrete_riccati(a: Tensor, b: Tensor, q: Tensor, r: Tensor, e: Tensor, s: Tensor) -> Tensor:
     """Solution of the discrete-time Riccati equation with all matrices given."""
 
 
 register_matrix_kernel(_continuous, lambda a, b, q, r, e, s: _scipy.linalg.solve_continuous_are(a, b, q, r, e, s))
-register_matrix_kernel(_in_steps, lambda a, b, q, r, e, s: _scipy.linalg.solve_discrete_are(a, b, q, r, e, s))
+register_matrix_kernel(_discrete_riccati, lambda a, b, q, r, e, s: _scipy.linalg.solve_discrete_are(a, b, q, r, e, s))
 
 
 def _product(*xs):
@@ -197,7 +197,7 @@ def _rules(discrete: bool) -> dict:
 
 
 derivative(_continuous, complex_aware=True, **_rules(False))
-derivative(_in_steps, complex_aware=True, **_rules(True))
+derivative(_discrete_riccati, complex_aware=True, **_rules(True))
 
 
 def _riccati(op, a, b, q, r, e, s):
@@ -246,4 +246,4 @@ def solve_discrete_are(
     Gradient:
         As for :func:`solve_continuous_are`.
     """
-    return _riccati(_in_steps, a, b, q, r, e, s)
+    return _riccati(_discrete_riccati, a, b, q, r, e, s)

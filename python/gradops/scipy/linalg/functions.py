@@ -42,7 +42,7 @@ def expm(A: Tensor) -> Tensor:
     return ops.expm(square(A, "A"))
 
 
-def _beside(a, e):
+def _frechet_block(a, e):
     """Return the block matrix with ``a`` in both diagonal blocks and ``e`` in the upper right one."""
     return ops.concatenate([ops.concatenate([a, e], -1), ops.concatenate([ops.zeros_like(a), a], -1)], -2)
 
@@ -70,7 +70,7 @@ def expm_frechet(A: Tensor, E: Tensor, method=None, compute_expm=True, check_fin
     n = int(squared(A, "A").shape[-1])
     if tuple(A.shape) != tuple(E.shape):
         raise wrong("E", "have `A`'s shape", f"{tuple(A.shape)} and {tuple(E.shape)}", ShapeError)
-    y = ops.expm(_beside(A, E))
+    y = ops.expm(_frechet_block(A, E))
     along = y[..., :n, n:]
     return (y[..., :n, :n], along) if compute_expm else along
 
@@ -126,7 +126,7 @@ def _root_rule(g, y):
 
 def _log_rule(g, x):
     n = int(x.shape[-1])
-    return _log(_beside(adjoint(x), g))[..., :n, n:]
+    return _log(_frechet_block(adjoint(x), g))[..., :n, n:]
 
 
 derivative(_root, complex_aware=True, x=_root_rule)

@@ -104,7 +104,7 @@ def companion(a: Tensor) -> Tensor:
     n = int(a.shape[-1])
     if n < 2:
         raise wrong("a", "have at least 2 coefficients", n, ShapeError)
-    return _with_first_row(-_monic(a)[..., 1:], 1.0)
+    return _companion_matrix(-_monic(a)[..., 1:], 1.0)
 
 
 def _monic(a):
@@ -115,7 +115,7 @@ def _monic(a):
     return a / a[..., :1]
 
 
-def _with_first_row(row, below):
+def _companion_matrix(row, below):
     """Return a matrix with the given first row and first subdiagonal, a number or a row of numbers."""
     i, j = np.indices((int(row.shape[-1]),) * 2)
     return ops.where(i == j + 1, below, ops.where(i == 0, ops.expand_dims(row, -2), 0.0))
@@ -140,7 +140,7 @@ def leslie(f: Tensor, s: Tensor) -> Tensor:
         raise wrong("s", "have one element less than `f`", f"{s.shape[-1]} and {f.shape[-1]}", ShapeError)
     if f.shape[-1] < 2:
         raise wrong("s", "have at least one element", kind=ShapeError)
-    return _with_first_row(f, ops.expand_dims(ops.concatenate([s, ops.zeros_like(f[..., :1])], -1), -2))
+    return _companion_matrix(f, ops.expand_dims(ops.concatenate([s, ops.zeros_like(f[..., :1])], -1), -2))
 
 
 @pattern

@@ -120,7 +120,7 @@ def solve(
     a, kind = _assumed(a, assume_a, lower)
     if kind == "positive definite":
         factor = ops.cholesky(a)
-        x = _by_cholesky(ops.conj(factor) if transposed and is_complex(a) else factor, b, True)
+        x = _cholesky_solve(ops.conj(factor) if transposed and is_complex(a) else factor, b, True)
     else:
         x = ops.solve(turned(a) if transposed else a, b)
     return x[..., 0] if vector else x
@@ -140,7 +140,7 @@ def _solved(a, b, lower: bool, trans=0, unit_diagonal=False):
     return ops.solve_triangular(adjoint(a) if trans in (2, "C") else turned(a), b, not lower)
 
 
-def _by_cholesky(factor, b, lower: bool):
+def _cholesky_solve(factor, b, lower: bool):
     first, then = (factor, adjoint(factor)) if lower else (adjoint(factor), factor)
     return ops.solve_triangular(then, ops.solve_triangular(first, b, True), False)
 
@@ -182,7 +182,7 @@ def cho_solve(c_and_lower, b: Tensor, overwrite_b=False, check_finite=True) -> T
     c, lower = pair(c_and_lower, "c_and_lower")
     c, b = _system(c, b, check_finite)
     b, vector = right_side(b, c.shape[-1])
-    x = _by_cholesky(c, b, bool(lower))
+    x = _cholesky_solve(c, b, bool(lower))
     return x[..., 0] if vector else x
 
 

@@ -86,7 +86,7 @@ def closed(y, dtype: str):
     return y if ops.dtype(y) == dtype or (is_complex(y) and "complex" not in dtype) else ops.cast(y, dtype)
 
 
-def _between(x, dtype: str):
+def _truncate_between_axes(x, dtype: str):
     """Return the input for the next axis: SciPy truncates to integers after each axis if the result has integers."""
     return inexact(closed(x, dtype)) if dtype in dtypes.INTEGERS else x
 
@@ -135,7 +135,7 @@ def whole(value, name: str) -> int:
 # Weighted sums -------------------------------------------------------------------------------------------------------
 
 
-def _along(input, weights, axis, output, mode, cval, origin, convolving: bool):
+def _filter_along(input, weights, axis, output, mode, cval, origin, convolving: bool):
     x, dtype = opened(input, output)
     x, weights = alike(x, weights)
     return closed(_weighted(x, vector("ndimage", weights, "weights"), axis, mode, cval, origin, convolving), dtype)
@@ -162,7 +162,7 @@ def correlate1d(
     input: Tensor, weights: Tensor, axis: Axis = -1, output=None, mode="reflect", cval=0.0, origin: Integer = 0
 ) -> Tensor:
     """Correlation along an axis: weighted sums of windows."""
-    return _along(input, weights, axis, output, mode, cval, origin, False)
+    return _filter_along(input, weights, axis, output, mode, cval, origin, False)
 
 
 @bilinear_filter
@@ -170,10 +170,10 @@ def convolve1d(
     input: Tensor, weights: Tensor, axis: Axis = -1, output=None, mode="reflect", cval=0.0, origin: Integer = 0
 ) -> Tensor:
     """Convolution along an axis: :func:`correlate1d` with reversed weights."""
-    return _along(input, weights, axis, output, mode, cval, origin, True)
+    return _filter_along(input, weights, axis, output, mode, cval, origin, True)
 
 
-def _of_windows(input, weights, output, mode, cval, origin, axes, convolving: bool):
+def _filter_with_windows(input, weights, output, mode, cval, origin, axes, convolving: bool):
     x, dtype = opened(input, output)
     x, weights = alike(x, weights)
     rank = len(x.shape)
@@ -220,7 +220,7 @@ def correlate(
     Raises:
         ShapeError: ``weights`` without exactly one dimension for each axis.
     """
-    return _of_windows(input, weights, output, mode, cval, origin, axes, False)
+    return _filter_with_windows(input, weights, output, mode, cval, origin, axes, False)
 
 
 @bilinear_filter
@@ -232,7 +232,7 @@ def convolve(
     Raises:
         ShapeError: ``weights`` without exactly one dimension for each axis.
     """
-    return _of_windows(input, weights, output, mode, cval, origin, axes, True)
+    return _filter_with_windows(input, weights, output, mode, cval, origin, axes, True)
 
 
 # Differences ---------------------------------------------------------------------------------------------------------
@@ -278,7 +278,7 @@ def _joined(join: Callable, derivative: Callable, input, output, mode, axes):
     return closed(join(parts) if parts else x, dtype)
 
 
-def _of_function(join: Callable, function: Callable, input, output, mode, cval, extra, keywords, axes):
+def _filter_with_function(join: Callable, function: Callable, input, output, mode, cval, extra, keywords, axes):
     def derivative(x, axis, how, _):
         return function(x, axis, None, how, cval, *extra, **(keywords or {}))
 
@@ -297,7 +297,7 @@ def generic_laplace(
     extra_keywords=None, *, axes: Axes = None,
 ) -> Tensor:  # fmt: skip
     """Laplace filter with second derivatives ``derivative2(input, axis, output, mode, cval, ...)``."""
-    return _of_function(total, derivative2, input, output, mode, cval, extra_arguments, extra_keywords, axes)
+    return _filter_with_function(total, derivative2, input, output, mode, cval, extra_arguments, extra_keywords, axes)
 
 
 @generic
@@ -306,7 +306,7 @@ def generic_gradient_magnitude(
     extra_keywords=None, *, axes: Axes = None,
 ) -> Tensor:  # fmt: skip
     """Magnitude of the gradient, with derivatives ``derivative(input, axis, output, mode, cval, ...)``."""
-    return _of_function(length, derivative, input, output, mode, cval, extra_arguments, extra_keywords, axes)
+    return _filter_with_function(length, derivative, input, output, mode, cval, extra_arguments, extra_keywords, axes)
 
 
 # Gaussians -----------------------------------------------------------------------------------------------------------
@@ -375,11 +375,11 @@ def _smoothed(input, sigma, order, output, mode, cval, axes, truncate=4.0, radiu
     settings = {"sigma": sigma, "order": order, "mode": mode, "radius": radius}
     for axis, width, degree, how, size in zip(along, *[each(one, len(along), n) for n, one in settings.items()]):
         if not isinstance(width, (int, float)) or width > 1e-15:
-            x = _between(_gaussian(x, width, degree, truncate, size, axis, how, cval), dtype)
+            x = _truncate_between_axes(_gaussian(x, width, degree, truncate, size, axis, how, cval), dtype)
     return closed(x, dtype)
 
 
-def _of_gaussians(join: Callable, order: int, input, sigma, output, mode, cval, axes, settings: dict):
+def _filter_with_gaussians(join: Callable, order: int, input, sigma, output, mode, cval, axes, settings: dict):
     unknown = next((name for name in settings if name not in ("truncate", "radius")), None)
     if unknown is not None:
         raise ArgumentTypeError(f"`ndimage`: there is no argument `{unknown}`.", argument=unknown)
@@ -395,7 +395,7 @@ def gaussian_laplace(
     input: Tensor, sigma: Tensor, output=None, mode="reflect", cval=0.0, *, axes: Axes = None, **kwargs
 ) -> Tensor:
     """Laplace filter with second derivatives of Gaussians."""
-    return _of_gaussians(total, 2, input, sigma, output, mode, cval, axes, kwargs)
+    return _filter_with_gaussians(total, 2, input, sigma, output, mode, cval, axes, kwargs)
 
 
 @gaussian
@@ -403,7 +403,7 @@ def gaussian_gradient_magnitude(
     input: Tensor, sigma: Tensor, output=None, mode="reflect", cval=0.0, *, axes: Axes = None, **kwargs
 ) -> Tensor:
     """Magnitude of the gradient, with derivatives of Gaussians."""
-    return _of_gaussians(length, 1, input, sigma, output, mode, cval, axes, kwargs)
+    return _filter_with_gaussians(length, 1, input, sigma, output, mode, cval, axes, kwargs)
 
 
 # Means ---------------------------------------------------------------------------------------------------------------
@@ -414,7 +414,7 @@ def _mean(input, output, cval, settings):
     for axis, size, mode, origin in settings:
         count = whole(size, "size")
         if count > 1:
-            x = _between(_weighted(x, [1.0] * count, axis, mode, cval, origin) / count, dtype)
+            x = _truncate_between_axes(_weighted(x, [1.0] * count, axis, mode, cval, origin) / count, dtype)
     return closed(x, dtype)
 
 

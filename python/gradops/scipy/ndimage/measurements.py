@@ -87,7 +87,7 @@ def _numbers(name: str, value) -> np.ndarray:
     return found
 
 
-def _of_labels(name: str, title: str, formula, gradient: str, empty: float = math.nan):
+def _label_measurement(name: str, title: str, formula, gradient: str, empty: float = math.nan):
     """Return a function of :mod:`scipy.ndimage` from a formula of one label's elements and their positions."""
 
     def measured(input: Tensor, labels=None, index=None) -> Tensor:
@@ -102,16 +102,20 @@ def _of_labels(name: str, title: str, formula, gradient: str, empty: float = mat
 
 _SHARED = "The upstream gradient, passed to each of the elements."
 _CHOSEN = "The upstream gradient, passed to the chosen element; equal elements share it."
-sum = _of_labels("sum", "The sum", lambda x, _: ops.sum(x), _SHARED, 0.0)
-sum_labels = _of_labels("sum_labels", "The sum", lambda x, _: ops.sum(x), _SHARED, 0.0)
-mean = _of_labels("mean", "The mean", lambda x, _: ops.mean(x), "The upstream gradient divided by their number.")
-variance = _of_labels("variance", "The variance", _variance, "``2 (x - mean) / n`` times the upstream gradient.")
-standard_deviation = _of_labels(
+sum = _label_measurement("sum", "The sum", lambda x, _: ops.sum(x), _SHARED, 0.0)
+sum_labels = _label_measurement("sum_labels", "The sum", lambda x, _: ops.sum(x), _SHARED, 0.0)
+mean = _label_measurement(
+    "mean", "The mean", lambda x, _: ops.mean(x), "The upstream gradient divided by their number."
+)
+variance = _label_measurement(
+    "variance", "The variance", _variance, "``2 (x - mean) / n`` times the upstream gradient."
+)
+standard_deviation = _label_measurement(
     "standard_deviation", "The standard deviation", _deviation, "``(x - mean) / (n y)``; 0 where all are equal."
 )
-minimum = _of_labels("minimum", "The minimum", lambda x, _: ops.min(x), _CHOSEN, 0.0)
-maximum = _of_labels("maximum", "The maximum", lambda x, _: ops.max(x), _CHOSEN, 0.0)
-median = _of_labels("median", "The median", lambda x, _: ops.median(x), "Passed to the middle elements.")
+minimum = _label_measurement("minimum", "The minimum", lambda x, _: ops.min(x), _CHOSEN, 0.0)
+maximum = _label_measurement("maximum", "The maximum", lambda x, _: ops.max(x), _CHOSEN, 0.0)
+median = _label_measurement("median", "The median", lambda x, _: ops.median(x), "Passed to the middle elements.")
 
 
 @family(LABELS, raises="ShapeError: labels of the wrong shape.")

@@ -102,7 +102,7 @@ def _fast(n: int, real: bool) -> int:
     return _scipy.fft.next_fast_len(n, real)
 
 
-def _by_transforms(in1, in2, mode: str, axes: Sequence[int]):
+def _convolve_by_fft(in1, in2, mode: str, axes: Sequence[int]):
     """Return the convolution by Fourier transforms along ``axes``."""
     first, second = tuple(map(int, in1.shape)), tuple(map(int, in2.shape))
     is_real = not (is_complex(in1) or is_complex(in2))
@@ -144,7 +144,7 @@ def convolve(in1: Tensor, in2: Tensor, mode: Mode = "full", method: Literal["aut
             direct = _faster(tuple(map(int, in1.shape)), tuple(map(int, in2.shape)), mode)
         else:
             direct = method == "direct"
-        y = _direct(in1, in2, mode) if direct and rank <= 3 else _by_transforms(in1, in2, mode, range(rank))
+        y = _direct(in1, in2, mode) if direct and rank <= 3 else _convolve_by_fft(in1, in2, mode, range(rank))
     return y if whole is None else ops.cast(ops.round(y), whole)
 
 
@@ -190,7 +190,7 @@ def fftconvolve(in1: Tensor, in2: Tensor, mode: Mode = "full", axes: Axes = None
     if not along:
         raise wrong("axes", "name at least one dimension")
     in1, in2 = _larger_first("fftconvolve", mode, in1, in2, along)
-    return _by_transforms(in1, in2, mode, along)
+    return _convolve_by_fft(in1, in2, mode, along)
 
 
 @convolution
@@ -209,16 +209,16 @@ Boundary = Literal["fill", "wrap", "symm"]
 @convolution
 def convolve2d(in1: Tensor, in2: Tensor, mode: Mode = "full", boundary: Boundary = "fill", fillvalue=0) -> Tensor:
     """Convolution of two matrices."""
-    return _of_matrices("convolve2d", in1, in2, mode, boundary, fillvalue)
+    return _convolve_matrices("convolve2d", in1, in2, mode, boundary, fillvalue)
 
 
 @convolution
 def correlate2d(in1: Tensor, in2: Tensor, mode: Mode = "full", boundary: Boundary = "fill", fillvalue=0) -> Tensor:
     """Cross-correlation of two matrices: :func:`convolve2d` with the second one reversed and conjugated."""
-    return _of_matrices("correlate2d", in1, _reversed(in2), mode, boundary, fillvalue)
+    return _convolve_matrices("correlate2d", in1, _reversed(in2), mode, boundary, fillvalue)
 
 
-def _of_matrices(function: str, in1, in2, mode, boundary, fillvalue):
+def _convolve_matrices(function: str, in1, in2, mode, boundary, fillvalue):
     choice(function, mode, MODES, "mode")
     choice(function, boundary, ("fill", "wrap", "symm"), "boundary")
     whole = _whole(in1, in2)

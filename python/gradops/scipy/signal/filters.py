@@ -61,13 +61,13 @@ def _backwards(g, a):
     return ops.flip(all_pole(ops.flip(g, -1), a), -1)
 
 
-def _by_coefficients(g, a, y):
+def _coefficient_cotangent(g, a, y):
     w, n = _backwards(g, a), int(y.shape[-1])
     sums = [-ops.sum(w[..., k:] * y[..., : max(n - k, 0)]) for k in range(1, int(a.shape[0]) + 1)]
     return ops.stack(sums, 0)
 
 
-derivative(all_pole, x=lambda g, a: _backwards(g, a), a=lambda g, a, y: _by_coefficients(g, a, y))
+derivative(all_pole, x=lambda g, a: _backwards(g, a), a=lambda g, a, y: _coefficient_cotangent(g, a, y))
 
 
 @kernel(all_pole, "numpy")
@@ -90,7 +90,7 @@ def _rows(x, *a):
     return np.stack(rows).reshape(shape)
 
 
-def _on_host(backend):
+def _host_kernel(backend):
     foresee = backend.kernel("foresee")
     if foresee is not None:
         foresee("scipy.signal.all_pole", _rows)
@@ -102,7 +102,7 @@ def _on_host(backend):
 
 
 for _library in LIBRARIES:
-    backends.add_kernel(_library, "scipy.signal.all_pole", _on_host)
+    backends.add_kernel(_library, "scipy.signal.all_pole", _host_kernel)
 
 
 # Coefficients --------------------------------------------------------------------------------------------------------

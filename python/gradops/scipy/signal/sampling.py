@@ -75,7 +75,7 @@ def _centred(window, n: int) -> np.ndarray:
 
 
 @tracing.constant
-def _without_pair(m: int, num: int, n: int) -> np.ndarray:
+def _nyquist_weights(m: int, num: int, n: int) -> np.ndarray:
     """Return factors of half a spectrum; they correct the Nyquist frequency of the shorter signal."""
     weights = np.full(m // 2 + 1, num / n)
     if m % 2 == 0 and num != n:
@@ -104,7 +104,7 @@ def _resampled(x, num: int, factors):
     if factors is not None:
         folded = (factors[1:count] + ops.flip(factors[n - count + 1 :], 0)) / 2
         spectrum = ops.multiply(spectrum, ops.concatenate([factors[:1], folded], 0))
-    weights = constant_like(_without_pair(m, num, n), ops.real(spectrum))
+    weights = constant_like(_nyquist_weights(m, num, n), ops.real(spectrum))
     return fft.irfft(ops.multiply(spectrum[..., : m // 2 + 1], weights), num)
 
 

@@ -191,10 +191,10 @@ def sawtooth(t: Tensor, width: Tensor = 1) -> Tensor:
     one = ops.ones_like(at * width)
     up = at / (math.pi * ops.where(rises, width * one, one)) - 1
     down = (math.pi * (width + 1) - at) / (math.pi * ops.where(rises, one, 1 - width * one))
-    return _within(width, ops.where(rises, up, down))
+    return _mask_invalid_width(width, ops.where(rises, up, down))
 
 
-def _within(width, y):
+def _mask_invalid_width(width, y):
     bad = ops.logical_or(width > 1, width < 0)
     return ops.where(bad, ops.full_like(y, math.nan), y)
 
@@ -215,7 +215,7 @@ def square(t: Tensor, duty: Tensor = 0.5) -> Tensor:
     t, duty = alike(t, duty)
     high = _folded(t) < duty * (2 * math.pi)
     zero = t * 0 + duty * 0
-    return _within(duty, ops.where(high, zero + 1, zero - 1))
+    return _mask_invalid_width(duty, ops.where(high, zero + 1, zero - 1))
 
 
 @composed

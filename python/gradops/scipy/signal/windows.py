@@ -66,7 +66,7 @@ def _made(M, sym, parameter, formula: Callable):
     return formula(constant_like(np.arange(size, dtype=float), like), size)[:count]
 
 
-def _of(name: str, *given, **named):
+def _scipy_window(name: str, *given, **named):
     return constant(f"signal.windows.{name}")(*given, **named)
 
 
@@ -78,7 +78,7 @@ def gaussian(M: Integer, std: Tensor, sym: bool = True) -> Tensor:
         By ``std``.
     """
     if _is_known(std):
-        return _of("gaussian", M, std, sym)
+        return _scipy_window("gaussian", M, std, sym)
     return _made(M, sym, std, lambda n, size: ops.exp(-(((n - (size - 1) / 2) / std) ** 2) / 2))
 
 
@@ -90,7 +90,7 @@ def general_gaussian(M: Integer, p: Tensor, sig: Tensor, sym: bool = True) -> Te
         By ``p`` and ``sig``.
     """
     if _is_known(p, sig):
-        return _of("general_gaussian", M, p, sig, sym)
+        return _scipy_window("general_gaussian", M, p, sig, sym)
 
     def formula(n, size):
         at = ops.abs(n - (size - 1) / 2)
@@ -109,7 +109,7 @@ def general_cosine(M: Integer, a: Tensor, sym: bool = True) -> Tensor:
         By ``a``; the window is linear in it.
     """
     if _is_known(a) and not any(map(ops.is_tensor, a if isinstance(a, (list, tuple)) else ())):
-        return _of("general_cosine", M, a, sym)
+        return _scipy_window("general_cosine", M, a, sym)
     a = vector("general_cosine", a if ops.is_tensor(a) else ops.convert_to_tensor(a), "a")
     return _made(M, sym, a, lambda n, size: _cosines(n, size, a))
 
@@ -127,7 +127,7 @@ def general_hamming(M: Integer, alpha: Tensor, sym: bool = True) -> Tensor:
         By ``alpha``; the window is linear in it.
     """
     if _is_known(alpha):
-        return _of("general_hamming", M, alpha, sym)
+        return _scipy_window("general_hamming", M, alpha, sym)
     return _made(M, sym, alpha, lambda n, size: _cosines(n, size, ops.stack([alpha, 1 - alpha], 0)))
 
 
@@ -147,7 +147,7 @@ def exponential(M: Integer, center: Tensor | None = None, tau: Tensor = 1.0, sym
     if sym and center is not None:
         raise ArgumentError("`exponential`: `center` needs `sym=False`.", argument="center")
     if _is_known(center, tau):
-        return _of("exponential", M, center, tau, sym)
+        return _scipy_window("exponential", M, center, tau, sym)
     parameter = tau if ops.is_tensor(tau) else center
     return _made(
         M,
@@ -165,7 +165,7 @@ def kaiser(M: Integer, beta: Tensor, sym: bool = True) -> Tensor:
         By ``beta``.
     """
     if _is_known(beta):
-        return _of("kaiser", M, beta, sym)
+        return _scipy_window("kaiser", M, beta, sym)
 
     def formula(n, size):
         half = (size - 1) / 2

@@ -234,12 +234,12 @@ def ordered(pattern: Pattern) -> tuple[np.ndarray, bool, list[set[int]] | None]:
     """
     found = _eliminated(pattern)
     if found is None:
-        return _by_degree(pattern), False, None
+        return _minimum_degree_order(pattern), False, None
     order, reached, in_rounds = found
     return np.argsort(order), in_rounds, [reached[k] for k in order]
 
 
-def _by_degree(pattern: Pattern) -> np.ndarray:
+def _minimum_degree_order(pattern: Pattern) -> np.ndarray:
     """Return SuperLU's minimum degree ordering, from an incomplete factor, which is cheap."""
     values = np.where(pattern.rows == pattern.columns, np.diff(pattern.starts)[pattern.columns] + 1.0, -1.0)
     incomplete = _scipy.sparse.linalg.spilu(

@@ -193,7 +193,7 @@ def _inverse_on_host(values, directions, pattern):
 register_matrix_kernel(inverse, _each(_inverse_on_host))
 
 
-def _by_directions(g, values, directions, pattern):
+def _directions_cotangent(g, values, directions, pattern):
     count = int(directions.shape[-1])
     others = [[directions[..., j : j + 1] for j in range(count) if j != k] for k in range(count)]
     found = [inverse(values, ops.concatenate([*rest, g], -1), pattern) for rest in others]
@@ -207,5 +207,5 @@ derivative(
 derivative(
     inverse,
     values=lambda g, values, directions, pattern: inverse(values, ops.concatenate([directions, g], -1), pattern),
-    directions=_by_directions,
+    directions=_directions_cotangent,
 )

@@ -159,7 +159,7 @@ def _block(x, name: str = "blocks") -> Any:
     return as_sparse(x, name, dense=True)
 
 
-def _of_blocks(name: str, blocks, format, dtype):
+def _block_matrix(name: str, blocks, format, dtype):
     option(f"sparse.{name}", format, _FORMATS, "format")
     try:
         grid = [list(row) for row in blocks]
@@ -202,12 +202,12 @@ _BLOCKS = """Sparse {kind} of blocks.
 
 @composed
 def bmat(blocks, format=None, dtype=None):
-    return _of_blocks("bmat", blocks, format, dtype)
+    return _block_matrix("bmat", blocks, format, dtype)
 
 
 @composed
 def block_array(blocks, *, format=None, dtype=None):
-    return _of_blocks("block_array", blocks, format, dtype)
+    return _block_matrix("block_array", blocks, format, dtype)
 
 
 bmat.__doc__ = _BLOCKS.format(kind="matrix", more=", or an array if a block is one")
@@ -221,7 +221,7 @@ def hstack(blocks, format=None, dtype=None):
     Raises:
         ShapeError: matrices with different numbers of rows.
     """
-    return _of_blocks("bmat", [list(blocks)], format, dtype)
+    return _block_matrix("bmat", [list(blocks)], format, dtype)
 
 
 @joined
@@ -231,7 +231,7 @@ def vstack(blocks, format=None, dtype=None):
     Raises:
         ShapeError: matrices with different numbers of columns.
     """
-    return _of_blocks("bmat", [[block] for block in blocks], format, dtype)
+    return _block_matrix("bmat", [[block] for block in blocks], format, dtype)
 
 
 @joined

@@ -77,16 +77,16 @@ def _iterate_on_host(values, b, pattern, transposed, method):
 register_matrix_kernel(_iterated, _each(_iterate_on_host), like=1)
 
 
-def _by_b(g, values, pattern, transposed, method):
+def _b_cotangent(g, values, pattern, transposed, method):
     return _iterated(_conj(values), g, pattern, not transposed, method)
 
 
-def _by_values(g, values, y, pattern, transposed, method):
-    by_b = _by_b(g, values, pattern, transposed, method)
+def _values_cotangent(g, values, y, pattern, transposed, method):
+    by_b = _b_cotangent(g, values, pattern, transposed, method)
     return -(_outer(_conj(y), _conj(by_b), pattern) if transposed else _outer(by_b, y, pattern))
 
 
-derivative(_iterated, complex_aware=True, values=_by_values, b=_by_b)
+derivative(_iterated, complex_aware=True, values=_values_cotangent, b=_b_cotangent)
 
 
 def numbers_of(x, name: str) -> np.ndarray:

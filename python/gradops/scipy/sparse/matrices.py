@@ -259,7 +259,7 @@ class sparray:
     def __truediv__(self, other):
         if issparse(other):
             raise ArgumentTypeError("`sparse`: a quotient of sparse matrices is not sparse.", argument="other")
-        return self.with_values(ops.divide(self.values, _at_places(self, other)))
+        return self.with_values(ops.divide(self.values, _values_on_pattern(self, other)))
 
     def __rtruediv__(self, other):
         raise ArgumentTypeError("`sparse`: a quotient by a sparse matrix is not sparse.", argument="other")
@@ -280,7 +280,7 @@ class sparray:
     def multiply(self, other):
         """Return the elementwise product with a number, a tensor that broadcasts, or a sparse matrix of equal shape."""
         if not issparse(other):
-            return self.with_values(ops.multiply(self.values, _at_places(self, other)))
+            return self.with_values(ops.multiply(self.values, _values_on_pattern(self, other)))
         other = as_sparse(other)
         _same_shape(self, other)
         if other.pattern is self.pattern:
@@ -536,7 +536,7 @@ def products(a, b):
     return restore_bool(ops.multiply(a, b), a, b)
 
 
-def _at_places(a, x):
+def _values_on_pattern(a, x):
     """Return a tensor's elements at the positions of the matrix's elements; a number unchanged."""
     x = dense(x)
     shape = () if rank_of(x) == 0 else (1,) * (2 - len(x.shape)) + tuple(x.shape)
@@ -554,7 +554,7 @@ def _product(a, b, reflected: bool):
     """Return ``a @ b``, or ``b @ a`` if ``reflected``."""
     if issparse(b):
         b = as_sparse(b)
-        return _of_sparse(b, a) if reflected else _of_sparse(a, b)
+        return _sparse_product(b, a) if reflected else _sparse_product(a, b)
     b = dense(b)
     rank, size = rank_of(b), a.shape[0 if reflected else 1]
     if rank not in (1, 2):
@@ -575,7 +575,7 @@ def _product(a, b, reflected: bool):
     return y[:, 0] if rank == 1 else ops.transpose(y) if reflected else y
 
 
-def _of_sparse(a, b):
+def _sparse_product(a, b):
     if a.shape[1] != b.shape[0]:
         raise ShapeError(f"`sparse`: shapes {a.shape} and {b.shape} do not fit a product.", argument="other")
     pattern, left, right, places = _pattern.product(a.pattern, b.pattern)
@@ -604,7 +604,7 @@ def power_of(A, power: int):
 _OPERATORS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "matmul": "matmul"}
 
 
-def _of_op(op, kinds) -> Callable:
+def _op_implementation(op, kinds) -> Callable:
     """Return the implementation of an op for sparse arguments: the operator or method of the same name."""
     operator = _OPERATORS.get(op.name)
 
@@ -625,4 +625,4 @@ def _of_op(op, kinds) -> Callable:
     return implementation
 
 
-_dispatch.trace_with(sparray, _of_op)
+_dispatch.trace_with(sparray, _op_implementation)

@@ -125,7 +125,7 @@ def exponent(p):
     return p
 
 
-def _of_size(name: str, x, sizes: tuple):
+def _check_size(name: str, x, sizes: tuple):
     if tuple(x.shape) != sizes:
         raise wrong(name, f"be of shape {sizes}", tuple(x.shape), ShapeError)
     return x
@@ -286,7 +286,7 @@ def seuclidean(u: Tensor, v: Tensor, V: Tensor) -> Tensor:
     """
     u, v, V = alike(u, v, V)
     u, v, _ = _vectors(u, v)
-    return _seuclidean(u, v, None, _of_size("V", V, tuple(u.shape)))
+    return _seuclidean(u, v, None, _check_size("V", V, tuple(u.shape)))
 
 
 def _mahalanobis(u, v, w, VI):
@@ -307,7 +307,7 @@ def mahalanobis(u: Tensor, v: Tensor, VI: Tensor) -> Tensor:
 
 
 def _square(VI, n: int):
-    return _of_size("VI", VI if len(VI.shape) else ops.reshape(VI, (1, 1)), (n, n))
+    return _check_size("VI", VI if len(VI.shape) else ops.reshape(VI, (1, 1)), (n, n))
 
 
 @family(returns="A tensor without ``axis``.", raises="AxisError: there is no such axis.")
@@ -436,13 +436,13 @@ def _metric(metric, given: dict, rows: list) -> Callable:
     n = int(rows[0].shape[-1])
     settings, w = dict(given), given.get("w")
     if w is not None:
-        w = _of_size("w", alike(rows[0], w)[1], (n,))
+        w = _check_size("w", alike(rows[0], w)[1], (n,))
         _not_negative(w)
     if "p" in settings:
         settings["p"] = exponent(settings["p"])
     if name == "seuclidean":
         V = given.get("V")
-        settings["V"] = _of_size("V", _variances(rows) if V is None else alike(rows[0], V)[1], (n,))
+        settings["V"] = _check_size("V", _variances(rows) if V is None else alike(rows[0], V)[1], (n,))
     elif name == "mahalanobis":
         VI = given.get("VI")
         settings["VI"] = _precision(rows) if VI is None else _square(alike(rows[0], VI)[1], n)
@@ -535,7 +535,7 @@ def directed_hausdorff(u: Tensor, v: Tensor, rng=0) -> tuple:
 
 
 @tracing.constant
-def _into_square(n: int) -> np.ndarray:
+def _square_index(n: int) -> np.ndarray:
     """Return the index into the vector for each entry of the distance matrix; on the diagonal one past the end."""
     places = np.full((n, n), n * (n - 1) // 2)
     first, second = np.triu_indices(n, 1)
@@ -569,8 +569,8 @@ def squareform(X: Tensor, force="no", checks: bool = True) -> Tensor:
         count = math.ceil(math.sqrt(2 * n)) if n else 1
         if count * (count - 1) != 2 * n:
             raise ShapeError(f"`distance`: {n} distances are not of all pairs of some points.", argument="X")
-        return ops.take(ops.pad(x, [(0, 1)]), _into_square(count), 0)
-    _of_size("X", x, (n, n))
+        return ops.take(ops.pad(x, [(0, 1)]), _square_index(count), 0)
+    _check_size("X", x, (n, n))
     values = known(x) if checks else None
     if values is not None and not (np.array_equal(values, values.T) and not np.diag(values).any()):
         raise wrong("X", "be symmetric, with zeros on its diagonal", hint="`checks=False`")

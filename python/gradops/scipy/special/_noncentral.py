@@ -179,14 +179,14 @@ def _chi(w, df):
     return LOG_2 + peak - a * deviance
 
 
-def _from_mean(w, t, nc):
+def _mean_difference(w, t, nc):
     """Return ``t * exp(w) - nc``, accurate for large ``t`` and ``nc`` and ``w`` near 0."""
     near = np.abs(w) < 0.5  # the other form loses digits here
     return where(near, (t - nc) + t * np.expm1(np.where(near, w, 0.0)), t * np.exp(w) - nc)
 
 
 def _t_density_term(w, t, df, nc):
-    z = _from_mean(w, t, nc)
+    z = _mean_difference(w, t, nc)
     return _chi(w, df) + w - z * z / 2 - LOG_ROOT, 1.0
 
 
@@ -194,7 +194,7 @@ def _t_lower_term(w, t, df, nc):
     """Return the term; at the smallest node it includes the terms below, which fall geometrically."""
     first = w == held(_least(t))
     rest = log(-ops.expm1(-df * held(_step(df, nc))))
-    return _chi(w, df) + log_ndtr(_from_mean(w, t, nc)) - where(first, rest, 0.0), 1.0
+    return _chi(w, df) + log_ndtr(_mean_difference(w, t, nc)) - where(first, rest, 0.0), 1.0
 
 
 def _step(df, nc):

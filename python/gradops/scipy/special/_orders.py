@@ -54,7 +54,7 @@ def _moment(t, slope, exponent, n, weight):
         return np.sum((-t) ** n * np.exp(exponent) * slope * weight, -1)
 
 
-def _from_real_axis(v, z, n):
+def _real_axis_path(v, z, n):
     """Return the path from the saddle on the real axis to infinity + i pi, z <= v, and the log of the maximum."""
     near, far, weight = nodes()
     theta, rest = math.pi * near, math.pi * far
@@ -71,7 +71,7 @@ def _from_real_axis(v, z, n):
     return _moment(u + 1j * theta, slope + 1j, exponent - top, n, math.pi * weight), top, alpha
 
 
-def _along_real_axis(v, z, n, alpha):
+def _real_axis_integral(v, z, n, alpha):
     """The integral of ``(-t)**n * exp(z * sinh(t) - v * t)`` from minus infinity to the saddle ``alpha``, z <= v; and
     the logarithm of the integrand's maximum, at ``-alpha``."""
     near, far, weight = nodes()
@@ -86,7 +86,7 @@ def _along_real_axis(v, z, n, alpha):
     return total, v * alpha - w
 
 
-def _over_imaginary_axis(v, z, n):
+def _imaginary_axis_path(v, z, n):
     """The path over the saddle ``i * beta`` from minus infinity to infinity + i pi, z > v."""
     near, far, weight = nodes()
     sine = np.sqrt((z - v) * (z + v)) / z
@@ -115,13 +115,13 @@ def _first_kinds(v, z, n):
     J, Y = np.empty(len(v)), np.empty(len(v))
     if high.any():
         order, argument = v[high], z[high]
-        over, top, alpha = _from_real_axis(order, argument, n)
-        along, size = _along_real_axis(order, argument, n, alpha)
+        over, top, alpha = _real_axis_path(order, argument, n)
+        along, size = _real_axis_integral(order, argument, n, alpha)
         low, large = np.exp(top[:, 0]), np.exp(size[:, 0])
         J[high] = over.imag * low / math.pi
         Y[high] = -(along * large + over.real * low) / math.pi
     if not high.all():
-        H = _over_imaginary_axis(v[~high], z[~high], n)
+        H = _imaginary_axis_path(v[~high], z[~high], n)
         J[~high], Y[~high] = H.real, H.imag
     return J, Y
 

@@ -182,7 +182,7 @@ def kei(x: Tensor) -> Tensor:
     """
 
 
-@ufunc(x=lambda g, x: g * _at_0(x, 0.0, lambda x: -bei(x) - berp(x) / x))
+@ufunc(x=lambda g, x: g * _limit_at_0(x, 0.0, lambda x: -bei(x) - berp(x) / x))
 def berp(x: Tensor) -> Tensor:
     """Derivative of :func:`ber`.
 
@@ -191,7 +191,7 @@ def berp(x: Tensor) -> Tensor:
     """
 
 
-@ufunc(x=lambda g, x: g * _at_0(x, 0.5, lambda x: ber(x) - beip(x) / x))
+@ufunc(x=lambda g, x: g * _limit_at_0(x, 0.5, lambda x: ber(x) - beip(x) / x))
 def beip(x: Tensor) -> Tensor:
     """Derivative of :func:`bei`.
 
@@ -222,7 +222,7 @@ def keip(x: Tensor) -> Tensor:
     """
 
 
-def _at_0(x, limit, other: Callable):
+def _limit_at_0(x, limit, other: Callable):
     """Return ``other``, which divides by ``x``, with its limit at 0."""
     return choose(x == 0, lambda of: 0 * of(x, 0.0) + limit, lambda of: other(of(x, 1.0)))
 

@@ -32,7 +32,7 @@ jnjnp_zeros, jnyn_zeros = constant("special.jnjnp_zeros"), constant("special.jny
 y0_zeros, y1_zeros, y1p_zeros = (constant(f"special.{name}") for name in ("y0_zeros", "y1_zeros", "y1p_zeros"))
 
 
-def of_real_order(name: str) -> Callable:
+def real_order_function(name: str) -> Callable:
     """Return SciPy's function of a real order and a complex argument, for arrays of one dtype."""
 
     def function(v, z):
@@ -47,7 +47,7 @@ def of_real_order(name: str) -> Callable:
 ORDERS = 3  # highest order of derivatives
 
 
-def _by_order(name: str, kind: str, scaled: bool) -> list[Callable]:
+def _order_derivatives(name: str, kind: str, scaled: bool) -> list[Callable]:
     """Return ops for the derivatives by the order, from the first on."""
     made: list[Callable] = []
     for n in range(1, ORDERS + 1):
@@ -59,12 +59,12 @@ def _by_order(name: str, kind: str, scaled: bool) -> list[Callable]:
         made.append(ufunc(_orders.derivative(kind, n, scaled))(function))
     for n, f in enumerate(made):
         higher = made[n + 1] if n + 1 < ORDERS else None
-        by_order = refused(name, "v", f"beyond order {ORDERS}") if higher is None else _along(higher)
-        derivative(f, v=by_order, z=_by_recurrence(f, kind, scaled))
+        by_order = refused(name, "v", f"beyond order {ORDERS}") if higher is None else _order_rule(higher)
+        derivative(f, v=by_order, z=_recurrence_rule(f, kind, scaled))
     return made
 
 
-def _along(f: Callable) -> Callable:
+def _order_rule(f: Callable) -> Callable:
     """Return the rule by the order; where there is no derivative, no gradient flows."""
 
     def rule(g, v, z):
@@ -75,7 +75,7 @@ def _along(f: Callable) -> Callable:
     return rule
 
 
-def _by_recurrence(f: Callable, kind: str, scaled: bool) -> Callable:
+def _recurrence_rule(f: Callable, kind: str, scaled: bool) -> Callable:
     """Return the rule by the argument: half the sum or difference of the neighbouring orders."""
     plus = {"J": -1, "Y": -1, "I": 1, "K": 1}[kind]
 
@@ -90,7 +90,7 @@ def _by_recurrence(f: Callable, kind: str, scaled: bool) -> Callable:
     return rule
 
 
-def _by_the_value(f: Callable) -> Callable:
+def _value_rule(f: Callable) -> Callable:
     """Return the rule by the argument for K, from the value and the order nearer to 0: terms of one sign."""
 
     def rule(g, v, z, y):
@@ -103,11 +103,11 @@ def _by_the_value(f: Callable) -> Callable:
 
 
 def _rules(op: Callable, name: str, kind: str, scaled: bool = False) -> None:
-    rule = promoting(_by_recurrence(op, kind, scaled) if scaled or kind != "K" else _by_the_value(op))
-    derivative(op, v=promoting(_along(_by_order(name, kind, scaled)[0])), z=rule)
+    rule = promoting(_recurrence_rule(op, kind, scaled) if scaled or kind != "K" else _value_rule(op))
+    derivative(op, v=promoting(_order_rule(_order_derivatives(name, kind, scaled)[0])), z=rule)
 
 
-@ufunc(of_real_order("jv"))
+@ufunc(real_order_function("jv"))
 def jv(v: Operand, z: Operand) -> Tensor:
     """Bessel function of the first kind of real order, also of complex arguments.
 
@@ -119,7 +119,7 @@ def jv(v: Operand, z: Operand) -> Tensor:
     """
 
 
-@ufunc(of_real_order("yv"))
+@ufunc(real_order_function("yv"))
 def yv(v: Operand, z: Operand) -> Tensor:
     """Bessel function of the second kind of real order, also of complex arguments.
 
@@ -131,7 +131,7 @@ def yv(v: Operand, z: Operand) -> Tensor:
     """
 
 
-@ufunc(of_real_order("iv"))
+@ufunc(real_order_function("iv"))
 def iv(v: Operand, z: Operand) -> Tensor:
     """Modified Bessel function of the first kind of real order, also of complex arguments.
 
@@ -143,7 +143,7 @@ def iv(v: Operand, z: Operand) -> Tensor:
     """
 
 
-@ufunc(of_real_order("kv"))
+@ufunc(real_order_function("kv"))
 def kv(v: Operand, z: Operand) -> Tensor:
     """Modified Bessel function of the second kind of real order, also of complex arguments.
 
@@ -164,7 +164,7 @@ def ive(v: Operand, z: Operand) -> Tensor:
     """
 
 
-@ufunc(of_real_order("kve"))
+@ufunc(real_order_function("kve"))
 def kve(v: Operand, z: Operand) -> Tensor:
     """:func:`kv` times ``exp(z)``, also for complex arguments.
 
@@ -404,7 +404,7 @@ def _hankels(kind: int, scaled: bool) -> Callable:
         """A Hankel function of complex arguments."""
 
     function.__name__ = function.__qualname__ = f"{name}_complex"
-    made = ufunc(of_real_order(name))(function)
+    made = ufunc(real_order_function(name))(function)
 
     def by_argument(g, v, z, y):
         slope = made(v - 1, z) - made(v, z) * (v / z)

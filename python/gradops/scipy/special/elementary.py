@@ -55,7 +55,8 @@ def huber(delta: Operand, r: Operand) -> Tensor:
 
 
 @ufunc(
-    delta=lambda g, delta, r: g * _by_delta(delta, r), r=lambda g, delta, r: g * r / ops.sqrt(1 + ops.square(r / delta))
+    delta=lambda g, delta, r: g * _delta_slope(delta, r),
+    r=lambda g, delta, r: g * r / ops.sqrt(1 + ops.square(r / delta)),
 )
 def pseudo_huber(delta: Operand, r: Operand) -> Tensor:
     """Smooth loss: ``delta**2 * (sqrt(1 + (r / delta)**2) - 1)``.
@@ -65,7 +66,7 @@ def pseudo_huber(delta: Operand, r: Operand) -> Tensor:
     """
 
 
-def _by_delta(delta, r):
+def _delta_slope(delta, r):
     u = ops.square(r / delta)
     s = ops.sqrt(1 + u)
     return delta * ops.square(u / (1 + s)) / s

@@ -33,7 +33,7 @@ ellip_harm, ellip_harm_2 = constant("special.ellip_harm"), constant("special.ell
 ellip_normal = constant("special.ellip_normal")
 
 
-def _in_chunks(function, *xs):
+def _evaluate_in_chunks(function, *xs):
     """Evaluate a function of nodes along a last axis in chunks of some MB; NaN for complex tensors."""
     dtype = np.result_type(*xs)
     xs = np.broadcast_arrays(*xs)
@@ -68,7 +68,7 @@ def _carlson_sum(x, y, z, p, i, j, k, exponent, m):
 
 
 @ufunc(
-    lambda *xs: _in_chunks(_carlson_sum, *xs),
+    lambda *xs: _evaluate_in_chunks(_carlson_sum, *xs),
     x=lambda g, x, y_, z, p, i, j, k, e, m: -g * (i + 0.5) * carlson(x, y_, z, p, i + 1, j, k, e, m),
     y_=lambda g, x, y_, z, p, i, j, k, e, m: -g * (j + 0.5) * carlson(x, y_, z, p, i, j + 1, k, e, m),
     z=lambda g, x, y_, z, p, i, j, k, e, m: -g * (k + 0.5) * carlson(x, y_, z, p, i, j, k + 1, e, m),
@@ -125,12 +125,16 @@ def _elliprj(x: Operand, y_: Operand, z: Operand, p: Operand) -> Tensor:
     """R_J."""
 
 
-@ufunc("special.elliprc", x=lambda g, x, y_: g * _of_rc(x, y_, True), y_=lambda g, x, y_: g * _of_rc(x, y_, False))
+@ufunc(
+    "special.elliprc",
+    x=lambda g, x, y_: g * _rc_derivative(x, y_, True),
+    y_=lambda g, x, y_: g * _rc_derivative(x, y_, False),
+)
 def _elliprc(x: Operand, y_: Operand) -> Tensor:
     """R_C."""
 
 
-def _of_rc(x, y, by_x: bool):
+def _rc_derivative(x, y, by_x: bool):
     """Return the derivative: an integral, or for ``y`` below 0 (a principal value) from the differential equation."""
 
     def integral(of):
@@ -253,7 +257,7 @@ def _legendre_sum(phi, m, a, b):
 
 
 @ufunc(
-    lambda *xs: _in_chunks(_legendre_sum, *xs),
+    lambda *xs: _evaluate_in_chunks(_legendre_sum, *xs),
     phi=lambda g, phi, m, a, b: g * _integrand(phi, m, a, b),
     m=lambda g, phi, m, a, b: g * (b + 0.5) * legendre(phi, m, a + 1, b + 1),
 )

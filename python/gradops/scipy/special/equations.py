@@ -32,7 +32,7 @@ pro_cv_seq, obl_cv_seq = constant("special.pro_cv_seq"), constant("special.obl_c
 LARGEST = 1e6
 
 
-def in_bounds(name: str, *xs) -> tuple:
+def guarded_results(name: str, *xs) -> tuple:
     """Return SciPy's results; NaN for arguments for which its code reads out of bounds or does not terminate."""
     valid = np.ones((), bool)
     if name.startswith(("mathieu", "pro", "obl")):
@@ -64,14 +64,14 @@ def _mathieu_slope(name: str) -> Callable:
     def function(m, q):
         places = np.arange(POINTS) * (360 / POINTS)
         m, q = np.broadcast_arrays(m, q)
-        y = in_bounds(name, m[..., None], q[..., None], places)[0]
+        y = guarded_results(name, m[..., None], q[..., None], places)[0]
         return np.asarray(np.sum(np.cos(places * (math.pi / 90)) * y * y, -1) * (4 / POINTS)).astype(q.dtype)
 
     return function
 
 
 @ufunc(
-    lambda m, q: in_bounds("mathieu_a", m, q)[0],
+    lambda m, q: guarded_results("mathieu_a", m, q)[0],
     m=refused("mathieu_a", "m", "an order"),
     q=lambda g, m, q: g * _a_slope(m, q),
 )
@@ -84,7 +84,7 @@ def mathieu_a(m: Operand, q: Operand) -> Tensor:
 
 
 @ufunc(
-    lambda m, q: in_bounds("mathieu_b", m, q)[0],
+    lambda m, q: guarded_results("mathieu_b", m, q)[0],
     m=refused("mathieu_b", "m", "an order"),
     q=lambda g, m, q: g * _b_slope(m, q),
 )
@@ -110,7 +110,7 @@ for _slope, _name in ((_a_slope, "mathieu_a"), (_b_slope, "mathieu_b")):
     derivative(_slope, m=refused(_name, "m", "an order"), q=refused(_name, "q", "beyond order 1"))
 
 
-@ufunc(lambda *xs: in_bounds("pro_cv", *xs)[0])
+@ufunc(lambda *xs: guarded_results("pro_cv", *xs)[0])
 def pro_cv(m: Operand, n: Operand, c: Operand) -> Tensor:
     """Characteristic value of a prolate spheroidal function.
 
@@ -119,7 +119,7 @@ def pro_cv(m: Operand, n: Operand, c: Operand) -> Tensor:
     """
 
 
-@ufunc(lambda *xs: in_bounds("obl_cv", *xs)[0])
+@ufunc(lambda *xs: guarded_results("obl_cv", *xs)[0])
 def obl_cv(m: Operand, n: Operand, c: Operand) -> Tensor:
     """Characteristic value of an oblate spheroidal function.
 
@@ -139,7 +139,7 @@ def _op(name: str, i: int, count: int) -> Callable:
     """Return an op of the parameters and ``x`` for the value, or for the derivative."""
 
     def of_scipy(*xs):
-        return in_bounds(name, *xs)[i]
+        return guarded_results(name, *xs)[i]
 
     def one(a: Operand, x: Operand) -> Tensor:
         """A solution of a differential equation."""
@@ -178,7 +178,7 @@ def _solution(name: str, title: str, parameters: str, argument: str, second: Cal
     ]
     for op, rule in rules:
         refusals: dict = {letter: refused(name, one) for letter, one in zip(letters, known)}
-        derivative(op, **refusals, x=_by_argument(len(known), rule))
+        derivative(op, **refusals, x=_argument_rule(len(known), rule))
     names = [*known, argument]
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters_of = [inspect.Parameter(one, kind, annotation="Operand") for one in names]
@@ -201,7 +201,7 @@ def _solution(name: str, title: str, parameters: str, argument: str, second: Cal
     return composed(function)
 
 
-def _by_argument(count: int, rule: Callable) -> Callable:
+def _argument_rule(count: int, rule: Callable) -> Callable:
     """Return a rule by ``x`` whose signature names the parameters."""
     return (
         lambda g, a, x: g * rule(x, a),

@@ -12,7 +12,7 @@ __all__ = ["hyp0f1", "hyp1f1", "hyp2f1", "hyperu", "log_wright_bessel", "wright_
 _WHY = "a series in it, whose derivative has no closed form"
 
 
-def _of_real_parameters(name: str):
+def _real_parameter_function(name: str):
     def function(*xs):
         return getattr(_scipy.special, name)(*[x.real for x in xs[:-1]], xs[-1])
 
@@ -29,7 +29,7 @@ def hyp0f1(v: Operand, z: Operand) -> Tensor:
 
 
 @ufunc(
-    _of_real_parameters("hyp1f1"),
+    _real_parameter_function("hyp1f1"),
     a=refused("hyp1f1", "a", _WHY),
     b=refused("hyp1f1", "b", _WHY),
     x=promoting(lambda g, a, b, x: g * (a / b) * hyp1f1(a + 1, b + 1, x)),
@@ -43,7 +43,7 @@ def hyp1f1(a: Operand, b: Operand, x: Operand) -> Tensor:
 
 
 @ufunc(
-    _of_real_parameters("hyp2f1"),
+    _real_parameter_function("hyp2f1"),
     a=refused("hyp2f1", "a", _WHY),
     b=refused("hyp2f1", "b", _WHY),
     c=refused("hyp2f1", "c", _WHY),

@@ -246,7 +246,7 @@ def log_gammainccinv(a: Operand, p: Operand) -> Tensor:
 # Beta -----------------------------------------------------------------------------------------------------------------
 
 
-def _of_beta(inside, edge):
+def _beta_function(inside, edge):
     """Return a function that is ``inside`` in the interior of the domain, and ``edge`` elsewhere."""
 
     def function(a, b, x):
@@ -260,7 +260,7 @@ def _of_beta(inside, edge):
     return function
 
 
-def _at_ends(a, b, x):
+def _end_density(a, b, x):
     """The density at 0 and 1."""
     power, other, far = [where(x == 0, first, last) for first, last in ((a, b), (b, a), (x, 1 - x))]
     at_end = _like(where(power > 1, 0.0, math.inf), x)
@@ -270,7 +270,7 @@ def _at_ends(a, b, x):
     return where(((x == 0) | (x == 1)) & valid, at_end, constant(valid, x))
 
 
-beta_density = _of_beta(lambda a, b, x: exp(_tails.log_beta_density(a, b, x, 1 - x)), _at_ends)
+beta_density = _beta_function(lambda a, b, x: exp(_tails.log_beta_density(a, b, x, 1 - x)), _end_density)
 """The derivative of :func:`betainc` by ``x``."""
 
 
@@ -284,7 +284,7 @@ def _beta_slope(which: int):
         tail = where(_tails.beta_is_below(a, b, x, y), betainc(a, b, x), -betaincc(a, b, x))
         return tail * _tails.beta_rates(a, b, x, y)[which]
 
-    return _of_beta(inside, _beta_constant)
+    return _beta_function(inside, _beta_constant)
 
 
 def _beta_group(a, b, x):
@@ -366,7 +366,7 @@ def _beyond_lower(a: Operand, b: Operand, p: Operand, x: Operand) -> Tensor: ...
 def _beyond_upper(a: Operand, b: Operand, p: Operand, x: Operand) -> Tensor: ...
 
 
-def _of_quantile(beyond: Callable, lower: bool) -> dict[str, Any]:
+def _quantile_rules(beyond: Callable, lower: bool) -> dict[str, Any]:
     """Return rules of an inverse in terms of ``1 - x``, which stays accurate when the quantile x rounds to 1."""
 
     def at_quantile(inside: Callable, edge: Callable):
@@ -389,7 +389,7 @@ def _of_quantile(beyond: Callable, lower: bool) -> dict[str, Any]:
 
         return at_quantile(inside, _beta_constant)
 
-    density = at_quantile(lambda a, b, p, x, rest: exp(_tails.log_beta_density(a, b, x, rest)), _at_ends)
+    density = at_quantile(lambda a, b, p, x, rest: exp(_tails.log_beta_density(a, b, x, rest)), _end_density)
     by_a, by_b = slope(0), slope(1)
     return {
         "a": lambda g, a, b, p, y: -g * _quotient(by_a(a, b, p, y), density(a, b, p, y)),
@@ -403,7 +403,7 @@ def _turned(rule: Callable) -> Any:
 
 
 for _inverse, _beyond, _lower in ((betaincinv, _beyond_lower, True), (betainccinv, _beyond_upper, False)):
-    _rules = _of_quantile(_beyond, _lower)
+    _rules = _quantile_rules(_beyond, _lower)
     derivative(_inverse, **_rules)
     derivative(_beyond, **{name: _turned(rule) for name, rule in _rules.items()})
 
@@ -437,20 +437,20 @@ def _log_beta_slope(which: int, lower: bool):
             rate = _tails.beta_rates(a, b, x, y)[which]
             return rate * where(own, 1.0, -exp(where(own, 0.0, log_other - log_own)))
 
-        return _of_beta(inside, _beta_constant)(a, b, x)
+        return _beta_function(inside, _beta_constant)(a, b, x)
 
     return function
 
 
 def _log_beta_density_over(a, b, x, log_p):
     """The density over a probability, of its logarithm."""
-    return _of_beta(
+    return _beta_function(
         lambda a, b, x: exp(_tails.log_beta_density(a, b, x, 1 - x) - log_p),
-        lambda a, b, x: where(log_p == -math.inf, math.inf, _at_ends(a, b, x)),
+        lambda a, b, x: where(log_p == -math.inf, math.inf, _end_density(a, b, x)),
     )(a, b, x)
 
 
-def _of_log_tail(other: Callable, lower: bool) -> dict[str, Any]:
+def _log_tail_rules(other: Callable, lower: bool) -> dict[str, Any]:
     """Return the rules of the log of a tail, given the log of the ``other`` tail."""
     by_a, by_b = _SLOPES[lower]
 
@@ -465,9 +465,9 @@ def _of_log_tail(other: Callable, lower: bool) -> dict[str, Any]:
     }
 
 
-def _of_log_inverse(other: Callable, lower: bool) -> dict[str, Any]:
+def _log_inverse_rules(other: Callable, lower: bool) -> dict[str, Any]:
     """Return the rules of the inverse of a log tail."""
-    tail = _of_log_tail(other, lower)
+    tail = _log_tail_rules(other, lower)
 
     def over(g, a, b, p, y):
         return _quotient(g, tail["x"](1, a, b, y, p))
@@ -482,7 +482,7 @@ def _of_log_inverse(other: Callable, lower: bool) -> dict[str, Any]:
 _SLOPES = {lower: (_log_beta_slope(0, lower), _log_beta_slope(1, lower)) for lower in (True, False)}
 
 for _tail, _other, _lower in ((log_betainc, log_betaincc, True), (log_betaincc, log_betainc, False)):
-    derivative(_tail, **_of_log_tail(_other, _lower))
+    derivative(_tail, **_log_tail_rules(_other, _lower))
 
 
 @ufunc(
@@ -506,7 +506,7 @@ def log_betainccinv(a: Operand, b: Operand, p: Operand) -> Tensor:
 
 
 for _inverse, _other, _lower in ((log_betaincinv, log_betaincc, True), (log_betainccinv, log_betainc, False)):
-    derivative(_inverse, **_of_log_inverse(_other, _lower))
+    derivative(_inverse, **_log_inverse_rules(_other, _lower))
 
 
 # Functions by (lower tail, logarithm) ---------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ _of_sums = _probability("By each argument, to second order.")
 # Probabilities, and their slopes by each argument ---------------------------------------------------------------------
 
 
-def _within(inside, function: Callable, arguments, safe, ends):
+def _masked(inside, function: Callable, arguments, safe, ends):
     """Return ``function`` inside the domain, and ``ends`` outside."""
     known = function(*[where(inside, x, other) for x, other in zip(arguments, safe)])
     return where(inside, known, ends)
@@ -50,7 +50,7 @@ def chndtr(x: Operand, df: Operand, nc: Operand) -> Tensor:
     """Noncentral chi-squared distribution function of ``df`` degrees of freedom and noncentrality ``nc``."""
     x, df, nc = floating(x, df, nc)
     valid = (df > 0) & (nc >= 0) & _finite(df, nc)
-    return _within(
+    return _masked(
         valid & (x > 0) & _finite(x),
         lambda x, df, nc: _noncentral.chi2_tail(x, df, nc, True, False),
         (x, df, nc),
@@ -70,7 +70,7 @@ def ncfdtr(dfn: Operand, dfd: Operand, nc: Operand, f: Operand) -> Tensor:
         part, rest = f_parts(m, n, f)
         return _noncentral.beta_tail(part, rest, m, n, nc, True, False)
 
-    return _within(
+    return _masked(
         valid & (f > 0) & _finite(f), inside, (dfn, dfd, nc, f), (1.0, 1.0, 0.0, 1.0), _ends(f, 0.0, np.inf, valid)
     )
 
@@ -80,7 +80,7 @@ def nctdtr(df: Operand, nc: Operand, t: Operand) -> Tensor:
     """Noncentral t distribution function of ``df`` degrees of freedom and noncentrality ``nc``."""
     df, nc, t = floating(df, nc, t)
     valid = (df > 0) & _finite(df, nc)
-    return _within(
+    return _masked(
         valid & _finite(t),
         lambda df, nc, t: _noncentral.t_tail(t, df, nc, True, False),
         (df, nc, t),
@@ -89,7 +89,7 @@ def nctdtr(df: Operand, nc: Operand, t: Operand) -> Tensor:
     )
 
 
-def _by_tails(low, sums: dict, i: int, arguments):
+def _tail_derivative(low, sums: dict, i: int, arguments):
     """Return the derivative by argument ``i``, from the smaller tail."""
     order = tuple(int(i == j) for j in range(len(arguments)))
 
@@ -102,7 +102,7 @@ def _by_tails(low, sums: dict, i: int, arguments):
 def _chi2_slope(i: int, x, df, nc):
     if i == 0:
         return exp(value(CHI2["density"], x, df, nc))
-    return _by_tails(x < df + nc, CHI2, i, (x, df, nc))
+    return _tail_derivative(x < df + nc, CHI2, i, (x, df, nc))
 
 
 def _f_slope(i: int, dfn, dfd, nc, f):
@@ -111,7 +111,7 @@ def _f_slope(i: int, dfn, dfd, nc, f):
     density = exp(value(BETA_SUMS["density"], part, rest, m, n, nc)) * part * rest
     if i == 3:
         return density / f
-    own = _by_tails(part * n < (m + nc / 2) * rest, BETA_SUMS, (2, 3, 4)[i], (part, rest, m, n, nc))
+    own = _tail_derivative(part * n < (m + nc / 2) * rest, BETA_SUMS, (2, 3, 4)[i], (part, rest, m, n, nc))
     return (own / 2 + density / dfn, own / 2 - density / dfd, own)[i]
 
 

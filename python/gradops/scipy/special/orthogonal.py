@@ -64,7 +64,7 @@ cg_roots, ps_roots, ts_roots, us_roots, js_roots = (
 )
 
 
-def _of_degree(name: str) -> Callable:
+def _degree_function(name: str) -> Callable:
     """Return SciPy's function, using its recurrence for integer degrees."""
 
     def function(n, *xs):
@@ -86,14 +86,14 @@ def _of_degree(name: str) -> Callable:
 # The polynomials -----------------------------------------------------------------------------------------------------
 
 
-def _from_1(n, x, rule: Callable):
+def _degree_0_or_rule(n, x, rule: Callable):
     """Return ``rule`` for degrees from 1 on, 0 for degree 0."""
     n, x = floating(n, x)
     n = n + 0 * ops.stop_gradient(x)
     return choose(n == 0, lambda of: 0 * of(x, 0.0), lambda of: rule(of(n, 1.0), of(x, 0.5)))
 
 
-@ufunc(_of_degree("eval_jacobi"))
+@ufunc(_degree_function("eval_jacobi"))
 def eval_jacobi(n: Operand, alpha: Operand, beta: Operand, x: Operand) -> Tensor:
     """Jacobi polynomial of degree ``n``.
 
@@ -102,7 +102,7 @@ def eval_jacobi(n: Operand, alpha: Operand, beta: Operand, x: Operand) -> Tensor
     """
 
 
-@ufunc(_of_degree("eval_gegenbauer"))
+@ufunc(_degree_function("eval_gegenbauer"))
 def eval_gegenbauer(n: Operand, alpha: Operand, x: Operand) -> Tensor:
     """Gegenbauer polynomial of degree ``n``.
 
@@ -111,7 +111,7 @@ def eval_gegenbauer(n: Operand, alpha: Operand, x: Operand) -> Tensor:
     """
 
 
-@ufunc(_of_degree("eval_genlaguerre"))
+@ufunc(_degree_function("eval_genlaguerre"))
 def eval_genlaguerre(n: Operand, alpha: Operand, x: Operand) -> Tensor:
     """Generalised Laguerre polynomial of degree ``n``.
 
@@ -120,7 +120,7 @@ def eval_genlaguerre(n: Operand, alpha: Operand, x: Operand) -> Tensor:
     """
 
 
-@ufunc(_of_degree("eval_sh_jacobi"))
+@ufunc(_degree_function("eval_sh_jacobi"))
 def eval_sh_jacobi(n: Operand, p: Operand, q: Operand, x: Operand) -> Tensor:
     """Shifted Jacobi polynomial of degree ``n``, on [0, 1].
 
@@ -129,7 +129,7 @@ def eval_sh_jacobi(n: Operand, p: Operand, q: Operand, x: Operand) -> Tensor:
     """
 
 
-@ufunc(_of_degree("eval_legendre"))
+@ufunc(_degree_function("eval_legendre"))
 def eval_legendre(n: Operand, x: Operand) -> Tensor:
     """Legendre polynomial of degree ``n``.
 
@@ -138,7 +138,7 @@ def eval_legendre(n: Operand, x: Operand) -> Tensor:
     """
 
 
-@ufunc(_of_degree("eval_chebyt"))
+@ufunc(_degree_function("eval_chebyt"))
 def eval_chebyt(n: Operand, x: Operand) -> Tensor:
     """Chebyshev polynomial of the first kind of degree ``n``.
 
@@ -147,7 +147,7 @@ def eval_chebyt(n: Operand, x: Operand) -> Tensor:
     """
 
 
-@ufunc(_of_degree("eval_chebyu"))
+@ufunc(_degree_function("eval_chebyu"))
 def eval_chebyu(n: Operand, x: Operand) -> Tensor:
     """Chebyshev polynomial of the second kind of degree ``n``.
 
@@ -156,7 +156,7 @@ def eval_chebyu(n: Operand, x: Operand) -> Tensor:
     """
 
 
-@ufunc(_of_degree("eval_laguerre"))
+@ufunc(_degree_function("eval_laguerre"))
 def eval_laguerre(n: Operand, x: Operand) -> Tensor:
     """Laguerre polynomial of degree ``n``.
 
@@ -165,7 +165,7 @@ def eval_laguerre(n: Operand, x: Operand) -> Tensor:
     """
 
 
-@ufunc(_of_degree("eval_hermite"))
+@ufunc(_degree_function("eval_hermite"))
 def eval_hermite(n: Operand, x: Operand) -> Tensor:
     """Physicists' Hermite polynomial of integer degree ``n``.
 
@@ -174,7 +174,7 @@ def eval_hermite(n: Operand, x: Operand) -> Tensor:
     """
 
 
-@ufunc(_of_degree("eval_hermitenorm"))
+@ufunc(_degree_function("eval_hermitenorm"))
 def eval_hermitenorm(n: Operand, x: Operand) -> Tensor:
     """Probabilists' Hermite polynomial of integer degree ``n``.
 
@@ -192,7 +192,7 @@ derivative(
     **refusals("eval_jacobi", "n", "alpha", "beta"),
     x=lambda g, n, alpha, beta, x: (
         g
-        * _from_1(
+        * _degree_0_or_rule(
             n,
             x,
             lambda n, x: (n + alpha + beta + 1) / 2 * eval_jacobi(n - 1, alpha + 1, beta + 1, x),
@@ -202,22 +202,22 @@ derivative(
 derivative(
     eval_gegenbauer,
     **refusals("eval_gegenbauer", "n", "alpha"),
-    x=lambda g, n, alpha, x: g * _from_1(n, x, lambda n, x: 2 * alpha * eval_gegenbauer(n - 1, alpha + 1, x)),
+    x=lambda g, n, alpha, x: g * _degree_0_or_rule(n, x, lambda n, x: 2 * alpha * eval_gegenbauer(n - 1, alpha + 1, x)),
 )
 derivative(
     eval_genlaguerre,
     **refusals("eval_genlaguerre", "n", "alpha"),
-    x=lambda g, n, alpha, x: -g * _from_1(n, x, lambda n, x: eval_genlaguerre(n - 1, alpha + 1, x)),
+    x=lambda g, n, alpha, x: -g * _degree_0_or_rule(n, x, lambda n, x: eval_genlaguerre(n - 1, alpha + 1, x)),
 )
 derivative(
     eval_sh_jacobi,
     **refusals("eval_sh_jacobi", "n", "p", "q"),
-    x=lambda g, n, p, q, x: g * _from_1(n, x, lambda n, x: n * eval_sh_jacobi(n - 1, p + 2, q + 1, x)),
+    x=lambda g, n, p, q, x: g * _degree_0_or_rule(n, x, lambda n, x: n * eval_sh_jacobi(n - 1, p + 2, q + 1, x)),
 )
 
 
 def _rule(op: Callable, name: str, slope: Callable) -> None:
-    derivative(op, **refusals(name, "n"), x=lambda g, n, x: g * _from_1(n, x, slope))
+    derivative(op, **refusals(name, "n"), x=lambda g, n, x: g * _degree_0_or_rule(n, x, slope))
 
 
 _rule(eval_legendre, "eval_legendre", lambda n, x: eval_gegenbauer(n - 1, 1.5, x))
@@ -228,7 +228,9 @@ _rule(eval_hermite, "eval_hermite", lambda n, x: 2 * n * eval_hermite(n - 1, x))
 _rule(eval_hermitenorm, "eval_hermitenorm", lambda n, x: n * eval_hermitenorm(n - 1, x))
 
 
-def _at(name: str, title: str, inner: Callable, place: Callable, formula: str, scale: float = 1.0) -> Callable:
+def _shifted_polynomial(
+    name: str, title: str, inner: Callable, place: Callable, formula: str, scale: float = 1.0
+) -> Callable:
     def function(n: Operand, x: Operand) -> Tensor:
         n, x = floating(n, x)
         y = inner(n, place(x))
@@ -246,7 +248,7 @@ def _at(name: str, title: str, inner: Callable, place: Callable, formula: str, s
     return composed(function)
 
 
-eval_chebyc = _at(
+eval_chebyc = _shifted_polynomial(
     "eval_chebyc",
     "Chebyshev polynomial on [-2, 2] of the first kind",
     eval_chebyt,
@@ -254,28 +256,28 @@ eval_chebyc = _at(
     "2 * eval_chebyt(n, x / 2)",
     2.0,
 )
-eval_chebys = _at(
+eval_chebys = _shifted_polynomial(
     "eval_chebys",
     "Chebyshev polynomial on [-2, 2] of the second kind",
     eval_chebyu,
     lambda x: x / 2,
     "eval_chebyu(n, x / 2)",
 )
-eval_sh_legendre = _at(
+eval_sh_legendre = _shifted_polynomial(
     "eval_sh_legendre",
     "Legendre polynomial on [0, 1]",
     eval_legendre,
     lambda x: 2 * x - 1,
     "eval_legendre(n, 2 * x - 1)",
 )
-eval_sh_chebyt = _at(
+eval_sh_chebyt = _shifted_polynomial(
     "eval_sh_chebyt",
     "Chebyshev polynomial on [0, 1] of the first kind",
     eval_chebyt,
     lambda x: 2 * x - 1,
     "eval_chebyt(n, 2 * x - 1)",
 )
-eval_sh_chebyu = _at(
+eval_sh_chebyu = _shifted_polynomial(
     "eval_sh_chebyu",
     "Chebyshev polynomial on [0, 1] of the second kind",
     eval_chebyu,

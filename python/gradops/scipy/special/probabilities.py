@@ -265,7 +265,7 @@ derivative(
 # F --------------------------------------------------------------------------------------------------------------------
 
 
-def _of_f(inside: Callable, edge: Callable):
+def _f_function(inside: Callable, edge: Callable):
     """Return a function that is ``inside`` in the interior of F's domain, and ``edge`` elsewhere."""
 
     def function(dfn, dfd, x, log_p=0.0):
@@ -290,7 +290,7 @@ def _f_constant(m, n, x, _):
     return incomplete.constant((m >= 0) & (n >= 0) & (x >= 0), x)
 
 
-_f_density_over = _of_f(lambda m, n, x, log_p: exp(_tails.log_f_density(m, n, x) - log_p), _f_at_0)
+_f_density_over = _f_function(lambda m, n, x, log_p: exp(_tails.log_f_density(m, n, x) - log_p), _f_at_0)
 """The density divided by a probability that is given by its logarithm."""
 
 
@@ -302,12 +302,12 @@ def _f_group(dfn, dfd, x):
 
 def _f_slope_n(dfn: Operand, dfd: Operand, x: Operand):
     """The derivative of :func:`fdtr` by ``dfn`` over that by ``log(x)``."""
-    return _of_f(lambda m, n, x, _: _tails.f_slope(m, n, x, 0) / 2, _f_constant)(dfn, dfd, x)
+    return _f_function(lambda m, n, x, _: _tails.f_slope(m, n, x, 0) / 2, _f_constant)(dfn, dfd, x)
 
 
 def _f_slope_d(dfn: Operand, dfd: Operand, x: Operand):
     """The derivative of :func:`fdtr` by ``dfd`` over that by ``log(x)``."""
-    return _of_f(lambda m, n, x, _: _tails.f_slope(m, n, x, 1) / 2, _f_constant)(dfn, dfd, x)
+    return _f_function(lambda m, n, x, _: _tails.f_slope(m, n, x, 1) / 2, _f_constant)(dfn, dfd, x)
 
 
 f_slope_n, f_slope_d = grouped_op(_f_slope_n, _f_group), grouped_op(_f_slope_d, _f_group)
@@ -479,7 +479,9 @@ def _log_stdtrit(df, p):
     return np.where((df > 0) & (p <= 0), t, np.nan).astype(np.result_type(df, p), copy=False)
 
 
-@ufunc(corrected.stdtrit, df=lambda g, df, y: -g * t_slope_over(df, y), p=lambda g, df, y: _over_t_density(g, df, y))
+@ufunc(
+    corrected.stdtrit, df=lambda g, df, y: -g * t_slope_over(df, y), p=lambda g, df, y: _divide_by_t_density(g, df, y)
+)
 def stdtrit(df: Operand, p: Operand) -> Tensor:
     """Quantile of Student's t distribution of ``df`` degrees of freedom.
 
@@ -493,7 +495,7 @@ def stdtridf(p: Operand, t: Operand) -> Tensor:
     """Degrees of freedom of Student's t distribution that has the probability ``p`` up to ``t``."""
 
 
-def _over_t_density(y, df, t):
+def _divide_by_t_density(y, df, t):
     """Return ``y`` divided by the density; far in the tails only its product with ``sqrt(df + t**2)`` is a number."""
     df, t = floating(df, t)
     square = ops.square(t)

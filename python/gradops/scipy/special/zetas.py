@@ -36,7 +36,7 @@ def _exponential(rate, order: int) -> list:
     return [rate**k / math.factorial(k) for k in range(order + 1)]
 
 
-def _of_exponential(a: list) -> list:
+def _exponential_series(a: list) -> list:
     """``exp`` of a series without constant term."""
     found = [1.0 + 0 * a[0]]
     for n in range(1, len(a)):
@@ -77,7 +77,7 @@ def _reflected(s, order: int) -> list:
     other = _euler_maclaurin(x, np.ones_like(s), order)
     other = [(-1) ** k * y for k, y in enumerate(other)]
     polygamma = [(-1) ** (k + 1) * _scipy.special.polygamma(k, x) / math.factorial(k + 1) for k in range(order)]
-    gamma = _of_exponential([0.0 * s, *polygamma])
+    gamma = _exponential_series([0.0 * s, *polygamma])
     sine = [(math.pi / 2) ** k / math.factorial(k) * _sine(s, k) for k in range(order + 1)]
     power = _exponential(math.log(2 * math.pi), order)
     size = 2 * np.exp((s - 1) * math.log(2 * math.pi) + _scipy.special.gammaln(x))

@@ -32,7 +32,7 @@ def _tail(statistic, df, alternative):
     return 2 * student.sf(ops.abs(statistic), df)
 
 
-def _of_correlation(r, df):
+def _t_statistic(r, df):
     """Return the t statistic of a correlation, infinite for -1 and 1."""
     full = ops.abs(r) >= 1
     inner = ops.where(full, 0.0, r)
@@ -88,7 +88,7 @@ def pearsonr(x: Tensor, y: Tensor, *, alternative="two-sided", method=None, axis
         r = ops.round(r)
         p = ops.where(r == r, 1.0, r)
     else:
-        p = _tail(_of_correlation(r, n - 2), n - 2, alternative)
+        p = _tail(_t_statistic(r, n - 2), n - 2, alternative)
     return PearsonRResult(sample.result(r), sample.result(p))
 
 
@@ -152,7 +152,7 @@ def linregress(
     if n == 2:
         p, error = ops.where(second.x[..., :1] == second.x[..., 1:], 1.0, 0.0) + 0 * slope, 0 * slope
     else:
-        p = _tail(_of_correlation(r, n - 2), n - 2, alternative)
+        p = _tail(_t_statistic(r, n - 2), n - 2, alternative)
         error = root((1 - r * r) * syy / sxx / (n - 2), dy - slope * dx)
     mean = first.mean()
     line = LinregressResult(*map(first.result, (slope, second.mean() - slope * mean, r, p, error)))

@@ -240,7 +240,7 @@ Gradient:
     def _moments(self, order: int, args):
         _, shapes, rest, valid = self._parameters((), args)
         loc, scale = rest[0], rest[1] if len(rest) > 1 else 1
-        value = _of_shapes(self._stats, shapes)[order]
+        value = _call_with_shapes(self._stats, shapes)[order]
         value = (value * scale + loc, value * scale * scale if order == 1 else value, value, value)[order]
         return _whole(marked(valid, value), (*shapes, *rest))
 
@@ -283,7 +283,7 @@ Gradient:
 
     def entropy_(self, *args):
         _, shapes, rest, valid = self._parameters((), args)
-        value = _of_shapes(self._entropy, shapes)
+        value = _call_with_shapes(self._entropy, shapes)
         if len(rest) > 1 and not (type(rest[1]) is int and rest[1] == 1):
             value = value + log(rest[1])
         return _whole(marked(valid, value), (*shapes, *rest))
@@ -401,7 +401,7 @@ def seed_of(function: str, random_state) -> int:
     )
 
 
-def _of_shapes(function: Callable, shapes):
+def _call_with_shapes(function: Callable, shapes):
     """Return ``function(*shapes)``; Python numbers are computed by NumPy, where 1 / 0 is infinite."""
     if not all(type(v) in NUMBERS for v in shapes):
         return function(*shapes)
@@ -465,7 +465,7 @@ class Continuous(Distribution):
         (x,), shapes, (loc, scale), valid = self._parameters((x,), args)
         z = standard(x, loc, scale)
         ends = self._support(*shapes)
-        outside = False if self.everywhere else _beyond(z, ends, not self.open)
+        outside = False if self.everywhere else _has_zero_density(z, ends, not self.open)
         if all_so(outside) is False:
             outside = False
         else:
@@ -538,7 +538,7 @@ def moved(z, loc, scale=1):
     return z if type(loc) is int and loc == 0 else z + loc
 
 
-def _beyond(z, ends, closed: bool):
+def _has_zero_density(z, ends, closed: bool):
     """True where the density is 0: outside of the support, at infinite ends, and at all ends of an open support."""
     a, b = ends
     below = z < a if closed and not (type(a) is float and a == -math.inf) else z <= a

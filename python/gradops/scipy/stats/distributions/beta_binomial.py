@@ -62,7 +62,7 @@ BLOCK = 256
 _rises = hosted_op("_betabinom_rise", ("k", "n", "a", "b"), ("a", "b"), _rise, "A sum of probabilities.")
 
 
-def _of_sums(logpmf, ends, k, mean, n, a, b, lower: bool, as_log: bool):
+def _tail_from_sums(logpmf, ends, k, mean, n, a, b, lower: bool, as_log: bool):
     """Return a tail of the beta-binomial, or with negative shapes of the hypergeometric distribution."""
 
     def smaller(low):
@@ -92,7 +92,7 @@ class _Hypergeom(Discrete):
 
     def _tail(self, k, lower, as_log, M, n, N):
         ends, mean = self._support(M, n, N), n * (N / M)
-        return _of_sums(lambda k: self._logpmf(k, M, n, N), ends, k, mean, N, -n, n - M, lower, as_log)
+        return _tail_from_sums(lambda k: self._logpmf(k, M, n, N), ends, k, mean, N, -n, n - M, lower, as_log)
 
     def _stats(self, M, n, N):
         m, rest = M - n, M - N
@@ -138,7 +138,7 @@ class _Betabinom(Discrete):
 
     def _tail(self, k, lower, as_log, n, a, b):
         mean = n * (a / (a + b))
-        return _of_sums(lambda k: _log_betabinom(k, n, a, b), (0.0, n), k, mean, n, a, b, lower, as_log)
+        return _tail_from_sums(lambda k: _log_betabinom(k, n, a, b), (0.0, n), k, mean, n, a, b, lower, as_log)
 
     def _stats(self, n, a, b):
         whole = a + b

@@ -162,7 +162,7 @@ class _Ncf(_Noncentral):
                 found.append(moment * inverse)
             return found
 
-        return _of_moments(raw(dfd), [dfd > 2 * n for n in (1, 2, 3, 4)])
+        return _known_moments(raw(dfd), [dfd > 2 * n for n in (1, 2, 3, 4)])
 
 
 class _Nct(_Noncentral):
@@ -190,10 +190,10 @@ class _Nct(_Noncentral):
 
             return finite(df > n, of, df, 1.0)
 
-        return _of_moments([m * ratio(n) for n, m in enumerate(normal, 1)], [df > n for n in (1, 2, 3, 4)])
+        return _known_moments([m * ratio(n) for n, m in enumerate(normal, 1)], [df > n for n in (1, 2, 3, 4)])
 
 
-def _of_moments(raw, known):
+def _known_moments(raw, known):
     """Return mean, variance, skewness and excess kurtosis from raw moments, where these are ``known``."""
     infinite = (math.inf, math.inf, math.nan, math.nan)
     return tuple(where(test, value, other) for test, value, other in zip(known, standardized_moments(*raw), infinite))

@@ -110,7 +110,7 @@ class _Poisson(Discrete):
 # Skellam --------------------------------------------------------------------------------------------------------------
 
 
-def _from_k_on(k, mu1, mu2):
+def _log_tail(k, mu1, mu2):
     """Return, on the host, the log probability of at least ``k``, for ``k`` from about the mean on."""
 
     def of_part(length, k, mu1, mu2):
@@ -124,7 +124,7 @@ def _from_k_on(k, mu1, mu2):
 _log_upper = hosted(
     "_skellam_log_upper",
     ("k", "mu1", "mu2"),
-    _from_k_on,
+    _log_tail,
     "The logarithm of a probability from ``k`` on.",
     mu1=rule(("k", "mu1", "mu2", "y"), lambda g, k, mu1, mu2, y: g * exp(log_skellam(k - 1, mu1, mu2) - y)),
     mu2=rule(("k", "mu1", "mu2", "y"), lambda g, k, mu1, mu2, y: -g * exp(log_skellam(k, mu1, mu2) - y)),

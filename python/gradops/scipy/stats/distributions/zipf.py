@@ -59,7 +59,7 @@ class _Zipf(Discrete):
 
     def _tail(self, k, lower, as_log, a):
         whole = special.zeta(a, 1.0)
-        return _of_pair(power_sum(1.0 + 0 * k, k, a) / whole, special.zeta(a, k + 1) / whole, lower, as_log)
+        return _tail_from_pair(power_sum(1.0 + 0 * k, k, a) / whole, special.zeta(a, k + 1) / whole, lower, as_log)
 
     def _stats(self, a):
         one, two, three, four = [
@@ -73,7 +73,7 @@ class _Zipf(Discrete):
         return log(whole) - a * zeta_slope(a, 1.0) / whole
 
 
-def _of_pair(below, above, lower: bool, as_log: bool):
+def _tail_from_pair(below, above, lower: bool, as_log: bool):
     """Return a tail; the larger of both is 1 minus the smaller, so that derivatives are accurate."""
     own, other = (below, above) if lower else (above, below)
     if not as_log:
@@ -98,7 +98,7 @@ class _Zipfian(Discrete):
     def _tail(self, k, lower, as_log, a, n):
         one = 1.0 + 0 * (k + n)
         whole = power_sum(one, n, a)
-        return _of_pair(power_sum(one, k, a) / whole, power_sum(k + 1, n, a) / whole, lower, as_log)
+        return _tail_from_pair(power_sum(one, k, a) / whole, power_sum(k + 1, n, a) / whole, lower, as_log)
 
     def _stats(self, a, n):
         one = 1.0 + 0 * n
