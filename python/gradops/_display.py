@@ -11,9 +11,9 @@ from html import escape
 from typing import Any
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-LETTERS = 2000
+MAX_CHARACTERS = 2000
 """The largest number of characters of a text that is shown in full; of a longer one, the beginning and the end."""
-ROWS = 30
+MAX_SHOWN_ROWS = 30
 """The largest number of rows of a table that are shown."""
 CELLS, SIDE = 64, 240
 """The largest number of rows and columns of a pattern that are drawn, and the length of its sides."""
@@ -35,9 +35,9 @@ def block(title: str, about: str, *parts: str) -> str:
 
 def verbatim(text: str) -> str:
     """A text as it is, with wide lines wrapped."""
-    if len(text) > LETTERS:
-        left = len(text) - LETTERS
-        text = f"{text[: LETTERS * 3 // 4]}\n[... {left} characters ...]\n{text[-LETTERS // 4 :]}"
+    if len(text) > MAX_CHARACTERS:
+        left = len(text) - MAX_CHARACTERS
+        text = f"{text[: MAX_CHARACTERS * 3 // 4]}\n[... {left} characters ...]\n{text[-MAX_CHARACTERS // 4 :]}"
     return f'<pre style="white-space: pre-wrap; margin: 0.3em 0">{words(text)}</pre>'
 
 
@@ -78,8 +78,8 @@ def aligned(rows: Sequence[Sequence[str]], of_text: Sequence[int] = (0,), least:
 
 def rows_of(rows: Sequence[Sequence[str]], head: Sequence[str], of_text: Sequence[int] = (0,)) -> str:
     """A table of the first of many rows, with the number of the remaining ones."""
-    more = verbatim(f"[... {len(rows) - ROWS} more]") if len(rows) > ROWS else ""
-    return table(head, rows[:ROWS], of_text) + more
+    more = verbatim(f"[... {len(rows) - MAX_SHOWN_ROWS} more]") if len(rows) > MAX_SHOWN_ROWS else ""
+    return table(head, rows[:MAX_SHOWN_ROWS], of_text) + more
 
 
 def folded(title: str, part: str) -> str:

@@ -57,7 +57,7 @@ def test_half_precision(backend):
 def test_block_size_does_not_change_results(limit, monkeypatch):
     from gradops.backends.numpy import reductions as kernels
 
-    monkeypatch.setattr(kernels, "LOGITS", limit)
+    monkeypatch.setattr(kernels, "MAX_LOGIT_BYTES", limit)
     q, k, v, bias = some(2, 5, 4, 3), some(2, 6, 2, 3), some(2, 6, 2, 3), some(2, 1, 5, 6)
     mask = random.random((4, 5, 6)) < 0.7
     for causal in (False, True):

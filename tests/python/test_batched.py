@@ -74,7 +74,7 @@ def test_batches_equal_single_rows(case, strategy, monkeypatch):
         f = floating(case, arguments)
         together = functional.jacobian(f, inputs, strategy=strategy)
         with monkeypatch.context() as patch:
-            patch.setattr(on_tape, "_TOGETHER", 1)
+            patch.setattr(on_tape, "_MAX_BATCH_ELEMENTS", 1)
             one_by_one = functional.jacobian(f, inputs, strategy=strategy)
         for a, b in zip(flat(together), flat(one_by_one)):
             np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)

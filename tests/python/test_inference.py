@@ -396,8 +396,8 @@ def test_programs_of_one_trace_and_of_several_agree(way, monkeypatch):
     np.testing.assert_allclose(model.random_sd(theta, covariance), reference.random_sd(theta, covariance), rtol=1e-9)
     exact = np.array([slopes(lambda t, k=k: model.value_and_grad(t)[1][k], theta) for k in range(2)])
     np.testing.assert_allclose(model.hessian(theta), exact, rtol=1e-6, atol=1e-7)
-    monkeypatch.setattr(laplace_programs, "FEW", 0)
-    monkeypatch.setattr(laplace_programs, "MANY", 0)
+    monkeypatch.setattr(laplace_programs, "MIN_CALLS_OF_GRADIENT", 0)
+    monkeypatch.setattr(laplace_programs, "MIN_CALLS_OF_DERIVATIVES", 0)
     model.value_and_grad(theta + 0.1)
     again = model.value_and_grad(theta)  # by compiled programs; earlier calls ran the steps one by one
     np.testing.assert_allclose(again[0], value, rtol=1e-10)
@@ -488,7 +488,7 @@ def test_second_derivatives_of_long_programs_are_differences_of_the_gradient(mon
 
     start = {"a": 0.1, "b": 0.2, "s": -0.1}
     exact = gradops.inference.fit(nll, start)
-    monkeypatch.setattr(likelihood, "LONG", 0)
+    monkeypatch.setattr(likelihood, "MAX_COMPILED_STEPS", 0)
     found = gradops.inference.fit(nll, start)
     called = []
     monkeypatch.setattr(found.model, "_second", lambda theta: called.append(theta))

@@ -662,7 +662,7 @@ def test_function_too_long_for_torch_runs_uncompiled(monkeypatch, branching):
     p = torch.tensor([0.5, 0.3, 0.1])
     want = gradops.hessian(loss)(p)
     long, short = gradops.jit(gradops.hessian(loss)), gradops.jit(gradops.hessian(loss))
-    monkeypatch.setattr(derivatives, "MOST_OPERATIONS", 300)
+    monkeypatch.setattr(derivatives, "MAX_OPERATIONS", 300)
     with pytest.warns(RuntimeWarning, match="runs uncompiled: it has more than 300 operations") as seen:
         results = [long(p), long(p)]
     assert len(seen) == 1 and "not compiled: more than 300 operations" in long.explain()

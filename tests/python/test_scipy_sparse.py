@@ -148,7 +148,7 @@ def test_elimination_orders(name, monkeypatch):
     order, reached, below = filled(A)
     np.testing.assert_array_equal(np.sort(order), np.arange(len(order)))
     assert [sorted(order[list(rows)]) for rows in reached] == [np.flatnonzero(column).tolist() for column in below.T]
-    monkeypatch.setattr(_factor, "MANY", 0)
+    monkeypatch.setattr(_factor, "MIN_ROWS_FOR_SUPERLU_ORDER", 0)
     of_superlu, nothing, less = filled(A)
     np.testing.assert_array_equal(np.sort(of_superlu), np.arange(len(order)))
     assert nothing is None or name != "lattice"

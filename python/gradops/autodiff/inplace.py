@@ -410,7 +410,7 @@ def _own(variable: Variable):
     # broadcast: a write there would change values that nobody writes to, without a trace in the graph. So such
     # variables move to their own memory at the first write. Their views still refer to the old memory then, and are
     # recreated on the new one in their order of creation, because one may be a view of another.
-    if _shares(root) and not (_is_fillable(root) and sys.getrefcount(root._value) <= _ALONE):
+    if _shares(root) and not (_is_fillable(root) and sys.getrefcount(root._value) <= _UNSHARED_REFERENCES):
         if isinstance(root, View):
             root.__class__ = Variable  # type: ignore[assignment]
         known = root.__dict__.get("_views", {}) if _is_fillable(root) else root.__dict__.pop("_views", {})
@@ -444,7 +444,7 @@ def taking(made) -> Any:
     return fillable(data) if is_recorded() else data
 
 
-_ALONE = 3
+_UNSHARED_REFERENCES = 3
 """The reference count of an array held only by its variable and a write: no view, and no operation that read it."""
 
 

@@ -19,7 +19,7 @@ from .graph import ALIAS, RESULT, Node
 from .state import Packed, check_versions, written
 from .variable import Variable, attach_new
 
-_DEPTH = 5
+_MAX_DEPTH = 5
 """The largest number of operations between a length and its square for which the square is recognised."""
 
 
@@ -28,7 +28,7 @@ def smooth_square(length: Variable, result: Variable) -> Variable:
     node = length._node
     if node is None or result._node is None or not _leads_to_length(node):
         return result
-    return _recorded_as(_squares(node, _DEPTH), result)
+    return _recorded_as(_squares(node, _MAX_DEPTH), result)
 
 
 def smooth_product(first: Node, second: Node, result: Variable) -> Variable:
@@ -38,18 +38,18 @@ def smooth_product(first: Node, second: Node, result: Variable) -> Variable:
     """
     if not _leads_to_length(first if second.edges[0] is first else second):
         return result
-    if _is_same(first, second, _DEPTH):
-        return _recorded_as(_squares(first, _DEPTH) if _is_saved(second) else None, result)
+    if _is_same(first, second, _MAX_DEPTH):
+        return _recorded_as(_squares(first, _MAX_DEPTH) if _is_saved(second) else None, result)
     for factor, length in ((first, second), (second, first)):
         if factor.rule.name in _FACTORS and _is_saved(factor):
             for edge, operate in _operands(factor):
-                squares = _squares(length, _DEPTH) if edge is length else None
+                squares = _squares(length, _MAX_DEPTH) if edge is length else None
                 if squares is not None:
                     return _recorded_as(operate(squares, lambda x: x), result)
     return result
 
 
-def _leads_to_length(node, depth: int = _DEPTH) -> bool:
+def _leads_to_length(node, depth: int = _MAX_DEPTH) -> bool:
     """True if a node may be a length, judged by op names only: squares are frequent, and most are not of lengths."""
     if node.__class__ is not Node or not depth:
         return False

@@ -117,7 +117,7 @@ written: dict[int, tuple] = {}
 """Buffers that were written in place, by ``id`` of the owning array: a reference, the count, the latest times."""
 _latest = [0]
 """The time of the last write to any buffer; younger nodes need no check."""
-_REMEMBERED = 64
+_MAX_WRITE_TIMES = 64
 """The number of write times remembered for a buffer, to tell which version a node saved."""
 
 
@@ -130,7 +130,7 @@ def bump(array) -> None:
     # freed one: the reference tells them apart. The callback removes the entry when the array is freed.
     if entry is None or entry[0]() is not owner:
         forget = written.pop
-        entry = written[key] = (weakref.ref(owner, lambda _: forget(key, None)), [0], deque(maxlen=_REMEMBERED))
+        entry = written[key] = (weakref.ref(owner, lambda _: forget(key, None)), [0], deque(maxlen=_MAX_WRITE_TIMES))
     entry[1][0] += 1
     _latest[0] = clock()
     entry[2].append(_latest[0])

@@ -28,13 +28,13 @@ from . import matrices
 from .reverse import grad
 from .transformations import linearize, vjp
 
-STEPS = 3
+NEWTON_STEPS = 3
 """The number of recorded steps, which is the order to which derivatives are correct."""
 
-DENSE = 64
+MAX_DENSE_UNKNOWNS = 64
 """The largest number of unknowns for a dense Jacobian; larger systems are solved by products with the Jacobian."""
 
-RESTART = 20
+GMRES_RESTART = 20
 """The number of vectors after which GMRES restarts."""
 
 
@@ -191,7 +191,7 @@ def minimum(f: Callable, x0, theta: tuple, tol, most: int, newton: Callable | No
     def step(x, g):
         if newton is not None:
             return newton(slope, x)(ops.negative(g))
-        if ops.size(x) > DENSE:
+        if ops.size(x) > MAX_DENSE_UNKNOWNS:
             return _cg(lambda v: matrices.jvp(slope, x, v)[1], ops.negative(g), epsilon(x) ** 0.5, 200)
         curvature, axes = ops.eigh(matrices.hessian(value, x))
         size = ops.maximum(ops.abs(curvature), epsilon(x))
@@ -373,10 +373,12 @@ def connected(y) -> bool:
 def stepped(residual: Callable, inverse: Callable, x, rest=None):
     """``x`` after recorded Newton steps with a fixed inverse of the Jacobian."""
     rest = residual(x) if rest is None else rest
-    for i in range(steps := max(STEPS, getattr(rest, "order", 0))):  # a Taylor series needs one step for each order
+    for i in range(
+        steps := max(NEWTON_STEPS, getattr(rest, "order", 0))
+    ):  # a Taylor series needs one step for each order
         x = ops.subtract(x, inverse(rest))
         rest = residual(x) if i < steps - 1 else None
-    return x if steps > STEPS else _limited(x, (None, 1.0, *[0.0] * (STEPS - 1)))
+    return x if steps > NEWTON_STEPS else _limited(x, (None, 1.0, *[0.0] * (NEWTON_STEPS - 1)))
 
 
 def _limited(x, values: tuple):
@@ -394,7 +396,7 @@ def _limited(x, values: tuple):
         def gradient(upstream):
             if not rest:
                 raise GradientError(
-                    f"the solution of an equation has no derivative of an order above {STEPS}.",
+                    f"the solution of an equation has no derivative of an order above {NEWTON_STEPS}.",
                     hint="if you need no higher derivative, pass it through `gradops.stop_gradient()`",
                 )
             return ops.multiply(upstream, _limited(x, tuple(rest)))
@@ -454,7 +456,7 @@ def _inverse(residual: Callable, x, solve: Callable | None = None, at_root: bool
     Args:
         at_root: True if ``x`` is a root: the inverse is then applied to rounding errors only, for its derivative.
     """
-    if ops.size(x) <= DENSE:
+    if ops.size(x) <= MAX_DENSE_UNKNOWNS:
         matrix = held(lambda x: matrices.jacobian(residual, x))(x)
 
         def solved(r):
@@ -519,7 +521,7 @@ def _cg(matvec: Callable, b, tol: float, most: int | None):
 
 def _gmres(matvec: Callable, b, tol: float, most: int | None):
     """Generalized minimal residuals from 0, with restarts."""
-    kept, goal = min(RESTART, ops.size(b)), tol * _norm(b)
+    kept, goal = min(GMRES_RESTART, ops.size(b)), tol * _norm(b)
     rows = backends.backend_of(data_of(b)).convert(np.arange(kept + 1), like=data_of(b))
     first = ops.cast(rows == 0, ops.dtype(b))
 

@@ -188,9 +188,9 @@ def jacobian(at: Point, create_graph: bool, strict: bool, vectorize: bool, strat
     forwards = strategy == "forward-mode"
     nodes = nodes_of(outputs)
     largest = max((math.prod(n.shape) for n in nodes if n.shape is not None), default=1)
-    chunk = max(1, _TOGETHER // max(largest, 1)) if not made.keep and _batchable(nodes, variables) else 1
+    chunk = max(1, _MAX_BATCH_ELEMENTS // max(largest, 1)) if not made.keep and _batchable(nodes, variables) else 1
     sources, others = (variables, outputs) if forwards else (outputs, variables)
-    in_turn = not made.keep and len(nodes) * sum(map(conversion.size, sources)) > _WRITTEN_OUT
+    in_turn = not made.keep and len(nodes) * sum(map(conversion.size, sources)) > _MAX_UNROLLED_OPERATIONS
 
     def move(source, weights):
         return made.push([source], [weights], strict) if forwards else made.pull([source], [weights], strict)
@@ -210,10 +210,10 @@ def jacobian(at: Point, create_graph: bool, strict: bool, vectorize: bool, strat
     return made.finish(at.rows(rows))
 
 
-_TOGETHER = 2**22
+_MAX_BATCH_ELEMENTS = 2**22
 """The largest number of elements of a batch's largest array: 32 MB."""
 
-_WRITTEN_OUT = 2000
+_MAX_UNROLLED_OPERATIONS = 2000
 """The largest number of operations that a program unrolls for all passes; beyond it, the passes become a loop."""
 
 

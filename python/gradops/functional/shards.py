@@ -318,7 +318,7 @@ def _run_dask(whole: Objective, part: Part, arguments: tuple, one: Callable):
     at, add = dask.delayed(one, traverse=False), dask.delayed(_added, traverse=False)
     # Dask runs bags in processes and delayed values in threads by default.
     scheduler = dask.base.get_scheduler(cls=bag.Bag) if one is _partition_total else None
-    for attempt in range(_ATTEMPTS + 1):
+    for attempt in range(_MAX_RELOADS + 1):
         run = uuid.uuid4()  # Dask treats tasks of the same name as one task
         parts = [at(sent, i, whole.data[i], dask_key_name=f"data[{i}]-{run}") for i in whole.places]
         try:
@@ -328,7 +328,7 @@ def _run_dask(whole: Objective, part: Part, arguments: tuple, one: Callable):
             lost = [i for i in whole.places if _is_lost(whole.data[i])]
             if not lost:
                 raise
-            if whole.reload is None or attempt == _ATTEMPTS:
+            if whole.reload is None or attempt == _MAX_RELOADS:
                 raise _lost("Dask", lost[0], error) from error
             for i in lost:
                 whole.data[i] = whole.data[i].client.scatter(whole.reload(i))
@@ -337,18 +337,18 @@ def _run_dask(whole: Objective, part: Part, arguments: tuple, one: Callable):
     return found[0]
 
 
-_TOGETHER = 8
+_RESULTS_PER_TASK = 8
 """The number of results that one task adds up."""
 
 
 def _task_tree(parts: list, add: Callable) -> Any:
-    """The sum of an engine's results as a tree of tasks; each task adds up to ``_TOGETHER`` of them."""
+    """The sum of an engine's results as a tree of tasks; each task adds up to ``_RESULTS_PER_TASK`` of them."""
     while len(parts) > 1:
-        parts = [add(*parts[i : i + _TOGETHER]) for i in range(0, len(parts), _TOGETHER)]
+        parts = [add(*parts[i : i + _RESULTS_PER_TASK]) for i in range(0, len(parts), _RESULTS_PER_TASK)]
     return parts[0]
 
 
-_ATTEMPTS = 3
+_MAX_RELOADS = 3
 """The number of times lost shards are reloaded in an evaluation, as often as Dask retries a task whose worker died."""
 
 

@@ -573,7 +573,8 @@ _transposing: ContextVar[tuple] = ContextVar("gradops_transposing", default=())
 _applied: ContextVar[tuple] = ContextVar("gradops_applied", default=())
 """The functions whose rules are running, outermost first, with the rules' tangents."""
 
-_DEEPEST = 20
+_MAX_NESTING = 20
+"""The number of times a rule may run inside itself; more is an endless recursion."""
 
 
 class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
@@ -739,7 +740,7 @@ class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
 
         given_to = [leaves[i] for i in places]
         own = [ts for f, ts in _applied.get() if f is self]
-        if len(own) > _DEEPEST:
+        if len(own) > _MAX_NESTING:
             raise GradientError(
                 "the rule of a `custom_jvp` differentiates its own function, which calls the same rule without end.",
                 argument="rule",

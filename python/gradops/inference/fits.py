@@ -20,13 +20,14 @@ from .quadrature import domain
 from .random_effects import Laplace
 from .samples import Draws
 
-POLISHING = 10
-NEAR = 4e-10
+MAX_POLISHING_STEPS = 10
+"""The most Newton steps after the search, near the minimum."""
+NEGLIGIBLE_STEP = 4e-10
 """The largest squared step, in standard errors, after which the Hessian is not computed again.
 
 Such a step changes standard errors by less than 1e-5 of their size.
 """
-ENDED = 1e-6
+CONVERGED_DECREMENT = 1e-6
 """The largest Newton decrement (twice the predicted decrease) at which a search counts as converged."""
 SINGULAR = {True: 1e-5, False: 1e-9}
 """The eigenvalue of a scaled Hessian below which a direction is not identified: True by differences, False exact."""
@@ -180,7 +181,7 @@ def finished(
         if model.by_differences or is_bounded(lower, upper):
             return theta, hessian
         inside = np.ones(theta.shape, bool)
-        if newton(hessian, model.value_and_grad(theta)[1], inside)[1] < ENDED:
+        if newton(hessian, model.value_and_grad(theta)[1], inside)[1] < CONVERGED_DECREMENT:
             return theta, hessian
         theta = search(model, theta, advance, method="trust-exact", hess=model.hessian)
         return polished(model, theta, lower, upper)
@@ -189,8 +190,8 @@ def finished(
 def polished(model: Any, theta: np.ndarray, lower, upper) -> tuple[np.ndarray, np.ndarray]:
     """Take Newton steps near a minimum while they reduce the gradient; return the minimum and the Hessian."""
     gradient, hessian = model.value_and_grad(theta)[1], model.information(theta)
-    least, near = (1e-14, NEAR) if model.by_differences else (1e-22, 1e-12)
-    for _ in range(POLISHING):
+    least, near = (1e-14, NEGLIGIBLE_STEP) if model.by_differences else (1e-22, 1e-12)
+    for _ in range(MAX_POLISHING_STEPS):
         inside = free(theta, gradient, lower, upper)
         step, size = newton(hessian, gradient, inside)
         if not least < size < 1e-1:
@@ -324,7 +325,7 @@ class Fit:
             elif value < 0:
                 yield f"not a minimum: the negative log-likelihood falls along {_combined(terms)}"
         size = newton(self.hessian, gradient, self._free)[1]
-        if not size < ENDED:
+        if not size < CONVERGED_DECREMENT:
             k = int(np.argmax(np.abs(gradient / diagonal_scale(self.hessian)) * self._free))
             yield f"the search did not end at a minimum: the steepest is {self.names[k]}, slope {gradient[k]:.3g}"
 

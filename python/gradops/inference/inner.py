@@ -21,7 +21,8 @@ from ..scipy._tensors import constant_like
 from ..scipy.sparse import _ops as sparse_ops
 from ..scipy.sparse import _pattern
 
-STEPS, RIDGES = 200, 30
+MAX_STEPS, MAX_RIDGES = 200, 30
+"""The most Newton steps of a search, and the most ridges tried to make its Hessian positive definite."""
 
 
 class Inner:
@@ -45,7 +46,7 @@ class Inner:
 
     def mode(self, others):
         """Return the ``u`` that minimises the function."""
-        return minimum(lambda u, others: self._f(others, u), self._start, (others,), 1e-8, STEPS, self._inverse)
+        return minimum(lambda u, others: self._f(others, u), self._start, (others,), 1e-8, MAX_STEPS, self._inverse)
 
     def laplace(self, others, saddlepoint: bool = False):
         """Return minus the logarithm of the integral of ``exp(-f)`` over ``u``, by the Laplace approximation.
@@ -81,6 +82,6 @@ class Inner:
         def indefinite(ridge):
             return ops.isnan(self._log_determinant(raised(ridge)))
 
-        (ridge,) = loop(indefinite, lambda r: (ops.where(r > 0, 4 * r, scale),), (0 * scale,), RIDGES)
+        (ridge,) = loop(indefinite, lambda r: (ops.where(r > 0, 4 * r, scale),), (0 * scale,), MAX_RIDGES)
         matrix = raised(ridge)
         return lambda r: sparse_ops.solution(matrix, ops.expand_dims(r, 1), self._pattern, False)[:, 0]

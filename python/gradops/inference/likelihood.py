@@ -17,9 +17,9 @@ from .marks import reports_of
 from .nonfinite import nonfinite_from
 from .parameters import Layout, listed, shown
 
-LONG = 20_000
+MAX_COMPILED_STEPS = 20_000
 """Program steps of a gradient above which the Hessian is not compiled, as it has several times as many steps."""
-DIGITS = 4e-6
+MAX_HESSIAN_ERROR = 4e-6
 """The largest error of a scaled Hessian, relative to its smallest eigenvalue, that standard errors allow.
 
 Standard errors change by half of that.
@@ -100,7 +100,7 @@ class Likelihood:
         theta = self._vector(theta)
         self.value_and_grad(theta)
         programs = self._first.programs.all() if isinstance(self._first, Compiled) else []
-        if any(getattr(program, "steps", 0) > LONG for program in programs):
+        if any(getattr(program, "steps", 0) > MAX_COMPILED_STEPS for program in programs):
             return symmetrised(self._differences(theta)[0])
         return np.array(ops.convert_to_numpy(self._second(self.tensor(theta))))
 
@@ -114,7 +114,7 @@ class Likelihood:
         columns, steps = self._differences(theta)
         found = symmetrised(columns)
         error = self._error(columns, theta, steps)
-        return found if error < DIGITS * smallest_eigenvalue(found) else self.hessian(theta)
+        return found if error < MAX_HESSIAN_ERROR * smallest_eigenvalue(found) else self.hessian(theta)
 
     def _differences(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the derivatives of the exact gradient by central differences, and their steps."""

@@ -34,10 +34,11 @@ from .likelihood import Likelihood, differences, symmetrised
 from .parameters import Layout, Parameters, check_likelihood, function_of, listed, made_by, shown
 from .quadrature import NEGLIGIBLE, Domain, domain
 
-STEPS, HALVINGS, RIDGES = 100, 40, 24
-LEFT = 1e-18  # remaining decrease of the joint likelihood: the mode is then within 1e-9 standard deviations
-NOISE = 1e-8  # relative noise of a value: below it the slope decides on a step (Hager & Zhang 2005)
-SLOW = 0.05  # remaining part of the decrease above which a step with an old factor is too slow
+MAX_STEPS, MAX_HALVINGS, MAX_RIDGES = 100, 40, 24
+"""The most steps of a search for the mode, halvings of a step, and ridges to make a Hessian positive definite."""
+MODE_TOLERANCE = 1e-18  # remaining decrease of the joint likelihood: the mode is then within 1e-9 standard deviations
+VALUE_NOISE = 1e-8  # relative noise of a value: below it the slope decides on a step (Hager & Zhang 2005)
+SLOW_STEP = 0.05  # remaining part of the decrease above which a step with an old factor is too slow
 
 
 def laplace(f: Callable, parameters, *, random, map=None, transforms=None, profile=(), integrate=False) -> Laplace:
@@ -226,7 +227,7 @@ class Laplace(Likelihood):
             factor = None  # its own factor holds for every u, so that one step suffices
         fall, near, here, ridge = np.inf, False, quadratic, False  # here: the factor is of the Hessian at u
         seen: list[tuple] = []  # steps since then, changes of the gradient, their products
-        for _ in range(STEPS):
+        for _ in range(MAX_STEPS):
             if factor is None or near:
                 if factor is None or not here:
                     values = ops.convert_to_numpy(self._programs.elements(given, self.tensor(u)))
@@ -242,15 +243,17 @@ class Laplace(Likelihood):
                 near = True
                 continue
             rate = fall / before if 0 < before < np.inf else 1.0
-            if not here and (rate > SLOW and before < np.inf):
+            if not here and (rate > SLOW_STEP and before < np.inf):
                 factor, fall = None, np.inf
                 continue
-            near = not ridge and fall * (fall if here else rate) < LEFT  # predicted decrease after this step
-            for halving in range(HALVINGS if here else 1):
+            near = not ridge and fall * (fall if here else rate) < MODE_TOLERANCE  # predicted decrease after this step
+            for halving in range(MAX_HALVINGS if here else 1):
                 moved = u + step * 0.5**halving
                 new, new_gradient = self._joint_gradient(given, moved)
                 # Values can have fewer digits than slopes, as quantiles of probabilities near 1 do.
-                is_flat = new <= value + NOISE * (1 + abs(value)) and abs(float(new_gradient @ step)) <= 0.1 * fall
+                is_flat = (
+                    new <= value + VALUE_NOISE * (1 + abs(value)) and abs(float(new_gradient @ step)) <= 0.1 * fall
+                )
                 falls = new <= value - 1e-4 * fall * 0.5**halving + 1e-11 * (1 + abs(value))
                 if (falls or is_flat) and _are_finite(new, new_gradient):
                     break
@@ -271,7 +274,7 @@ class Laplace(Likelihood):
                 factor, fall = None, np.inf
         if ridge:
             raise self._without_curvature(values, theta)
-        raise self._failed(f"has no minimum after {STEPS} steps", theta, u)
+        raise self._failed(f"has no minimum after {MAX_STEPS} steps", theta, u)
 
     def _joint_gradient(self, theta, u: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = self._programs.value_and_gradient(theta, self.tensor(u))
@@ -281,7 +284,7 @@ class Laplace(Likelihood):
         """Return the factor of the Hessian and whether it needed a ridge to be positive definite."""
         ridge = 0.0
         scale = max(float(np.abs(values[self._diagonal]).mean()), 1e-8)
-        for k in range(RIDGES):
+        for k in range(MAX_RIDGES):
             found = sparse_ops.cholesky(self._pattern, values)
             if found is not None:
                 return found, ridge > 0

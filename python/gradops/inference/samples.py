@@ -16,8 +16,10 @@ from .likelihood import Likelihood
 from .parameters import Parameters, check_likelihood, function_of, listed, made_by, shown, titles_of
 from .random_effects import Laplace
 
-DEEPEST = 10
-DIVERGENT = 1000.0
+MAX_TREE_DEPTH = 10
+"""The most doublings of a trajectory, which then has 1,023 steps; Stan's default."""
+MAX_ENERGY_ERROR = 1000.0
+"""The loss of energy above which a trajectory counts as divergent; Stan's default."""
 
 
 def posterior(nlp: Callable, start, data=None, *, random=(), map=None, transforms=None) -> Posterior:
@@ -230,7 +232,9 @@ class Draws:
 
     def _repr_html_(self) -> str:
         found = self.summary()
-        rows = [[name, *(f"{x:.4g}" for x in row.values())] for name, row in list(found.items())[: _display.ROWS]]
+        rows = [
+            [name, *(f"{x:.4g}" for x in row.values())] for name, row in list(found.items())[: _display.MAX_SHOWN_ROWS]
+        ]
         more = [_display.verbatim(f"[... {len(found) - len(rows)} more]")] if len(found) > len(rows) else []
         return _display.block(
             "draws", self._about(), _display.table(["parameter", "mean", "sd", "ess", "r_hat"], rows), *more
@@ -320,7 +324,9 @@ class _Dynamics:
         if depth == 0:
             new = self.leap(state, side * self.step)
             gain = self.energy(new) - origin
-            return _Tree((new, new), new, gain, new.momentum, False, not gain > -DIVERGENT, math.exp(min(0.0, gain)), 1)
+            return _Tree(
+                (new, new), new, gain, new.momentum, False, not gain > -MAX_ENERGY_ERROR, math.exp(min(0.0, gain)), 1
+            )
         first = self.tree(state, side, depth - 1, origin)
         if first.turns or first.diverges:
             return first
@@ -350,7 +356,7 @@ class _Dynamics:
         state = self.start(x)
         origin = self.energy(state)
         whole = _Tree((state, state), state, 0.0, state.momentum, False, False, 0.0, 0)
-        for depth in range(DEEPEST):
+        for depth in range(MAX_TREE_DEPTH):
             side = 1 if self.rng.random() < 0.5 else -1
             whole = self.joined(whole, self.tree(whole.ends[(side + 1) // 2], side, depth, origin), side, True)
             if whole.turns or whole.diverges:

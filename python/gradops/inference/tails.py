@@ -15,16 +15,17 @@ import numpy as np
 
 from .. import _scipy
 
-AGREES = 1e-6
+INTERPOLATION_TOLERANCE = 1e-6
 """Largest difference, relative to a tail, of interpolants of degrees n and 2 n; the latter is far more accurate."""
-NEGLIGIBLE = 1e-8
+NEGLIGIBLE_PART = 1e-8
 """Part of a tail that may be left out."""
-DROP = 22.0
-"""Fall of the log density from its maximum beyond which a normal density has less than ``NEGLIGIBLE``."""
-HALVINGS, DOUBLINGS = 60, 100
-FEW, MANY = 16, 2**16
+NEGLIGIBLE_DROP = 22.0
+"""Fall of the log density from its maximum beyond which a normal density has less than ``NEGLIGIBLE_PART``."""
+MAX_HALVINGS, MAX_DOUBLINGS = 60, 100
+"""The most times that a panel is halved, and that the next panel is twice as wide."""
+MAX_SUMMED_TERMS, MAX_INTERPOLATED_TERMS = 16, 2**16
 """Terms of a sum that are all evaluated; the most terms that one polynomial interpolates."""
-VALUES = 4000
+MAX_EVALUATIONS = 4000
 """Evaluations after which panels are no longer halved: the density then has jumps or few digits."""
 
 Values = Callable[[float], float]
@@ -77,8 +78,8 @@ def tails(log_density: Values, normal: Callable, y: float, lower: float, upper: 
 
     f = _Kept(by_coordinate)
     sd, above = normal(y, log_slope(0.0), bend)
-    farther = math.sqrt(above**2 + 2 * DROP) - abs(above)
-    nearer = math.sqrt(2 * DROP) + abs(above)
+    farther = math.sqrt(above**2 + 2 * NEGLIGIBLE_DROP) - abs(above)
+    nearer = math.sqrt(2 * NEGLIGIBLE_DROP) + abs(above)
     return _tail(f, -sd * (nearer if above > 0 else farther)), _tail(f, sd * (farther if above > 0 else nearer))
 
 
@@ -118,10 +119,10 @@ class _Kept:
 def _tail(f: _Kept, width: float) -> float:
     """Return the logarithm of the integral from 0 to one side; ``width`` is that of the first panel, with its sign."""
     start, total = 0.0, -math.inf
-    for _ in range(DOUBLINGS):
+    for _ in range(MAX_DOUBLINGS):
         end = start + width
-        total = _panel(f, start, end, total, HALVINGS)
-        if not f(end) + math.log(abs(width)) > total + math.log(NEGLIGIBLE):
+        total = _panel(f, start, end, total, MAX_HALVINGS)
+        if not f(end) + math.log(abs(width)) > total + math.log(NEGLIGIBLE_PART):
             break
         start, width = end, 2 * width
     return total
@@ -132,16 +133,16 @@ def _panel(f: _Kept, near: float, far: float, total: float, halvings: int) -> fl
     middle, width = (near + far) / 2, abs(far - near)
     values = np.array([f(near), f(middle), f(far)])
     top = np.max(values[np.isfinite(values)], initial=-np.inf)
-    if not halvings or not width or top + math.log(width) < total + math.log(NEGLIGIBLE / 100):
+    if not halvings or not width or top + math.log(width) < total + math.log(NEGLIGIBLE_PART / 100):
         return total
-    for n in _LEVELS if top - values[-1] < 3 * DROP else ():
+    for n in _LEVELS if top - values[-1] < 3 * NEGLIGIBLE_DROP else ():
         more = np.array([f(middle + (far - near) / 2 * t) for t in _chebyshev(2 * n - 1)[1::2].tolist()])
         guess, values = _FINER[n] @ values, np.insert(values, np.arange(1, n), more)
         if not np.isfinite(values).all():
             break
         found = np.logaddexp(total, log_sum(_TO_DENSE[2 * n - 1] @ values + _LOG_WEIGHTS) + math.log(width / 2))
         apart = np.abs(np.exp(np.minimum(guess - found, 700)) - np.exp(more - found)).max()
-        if apart * width < AGREES or n == _LEVELS[-1] and len(f.known) > VALUES:
+        if apart * width < INTERPOLATION_TOLERANCE or n == _LEVELS[-1] and len(f.known) > MAX_EVALUATIONS:
             return float(found)
     total = _panel(f, near, middle, total, halvings - 1)
     return _panel(f, middle, far, total, halvings - 1) if np.isfinite(f(middle)) else total
@@ -155,37 +156,40 @@ def sums(log_density: Values, y: float) -> tuple[float, float]:
 
 def _sum(f: _Kept, before: float, total: float = -math.inf) -> float:
     """Return the logarithm of ``total`` plus the terms from 1 on; ``before`` is the log of term 0."""
-    for k in range(1, FEW + 1):
+    for k in range(1, MAX_SUMMED_TERMS + 1):
         term = f(k)
         if not np.isfinite(term):
             return total
         total, ratio, before = float(np.logaddexp(total, term)), term - before, term
-        if ratio < 0 and term + ratio - math.log(-math.expm1(ratio)) < total + math.log(NEGLIGIBLE):
+        if ratio < 0 and term + ratio - math.log(-math.expm1(ratio)) < total + math.log(NEGLIGIBLE_PART):
             return total
-    start, count = FEW, 2 * FEW
-    for _ in range(DOUBLINGS):
+    start, count = MAX_SUMMED_TERMS, 2 * MAX_SUMMED_TERMS
+    for _ in range(MAX_DOUBLINGS):
         total = _terms(f, start, count, total)
         start += count
-        if not f(start) + math.log(count) > total + math.log(NEGLIGIBLE):
+        if not f(start) + math.log(count) > total + math.log(NEGLIGIBLE_PART):
             break
-        count = min(2 * count, MANY)
+        count = min(2 * count, MAX_INTERPOLATED_TERMS)
     return total
 
 
 def _terms(f: _Kept, start: int, count: int, total: float) -> float:
     """Add ``count`` terms after ``start`` to a sum, all as logarithms."""
-    if count <= FEW:
+    if count <= MAX_SUMMED_TERMS:
         terms = [f(k) for k in range(start + 1, start + count + 1)]
         return log_sum([total, *(term for term in terms if np.isfinite(term))])
     for n in (9,) if count < 64 else (9, 17):  # the rounded nodes must be distinct
         nodes = start + 1 + np.round((_chebyshev(n) + 1) / 2 * (count - 1))
         values = np.array([f(k) for k in nodes.tolist()])
-        if not (np.isfinite(values).all() and values.max() - values[-1] < 3 * DROP):
+        if not (np.isfinite(values).all() and values.max() - values[-1] < 3 * NEGLIGIBLE_DROP):
             break
         guess = _interpolation(nodes[::2], nodes[1::2]) @ values[::2]
         places = np.arange(start + 1.0, start + count + 1)
         found = log_sum([total, *(_interpolation(nodes, places) @ values)])
-        if np.abs(np.exp(np.minimum(guess - found, 700)) - np.exp(values[1::2] - found)).max() * count < AGREES:
+        if (
+            np.abs(np.exp(np.minimum(guess - found, 700)) - np.exp(values[1::2] - found)).max() * count
+            < INTERPOLATION_TOLERANCE
+        ):
             return found
     total = _terms(f, start, count // 2, total)
     middle = start + count // 2

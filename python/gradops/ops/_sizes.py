@@ -34,10 +34,10 @@ def lower(rows, columns, k: int):
     """Return a mask of elements on or below the ``k``-th diagonal: a NumPy array if sizes are known, else a tensor."""
     if unknown(rows) or unknown(columns):
         return greater_equal(add(expand_dims(counting(rows), 1), k), counting(columns))
-    return _lower(rows, columns, k) if rows * columns <= _SMALL else np.tri(rows, columns, k, dtype=bool)
+    return _lower(rows, columns, k) if rows * columns <= _MAX_CACHED_MASK else np.tri(rows, columns, k, dtype=bool)
 
 
-_SMALL = 1 << 14
+_MAX_CACHED_MASK = 1 << 14
 """The most elements of a mask that is cached; a compiled program recognises repeated steps on the same array."""
 
 

@@ -58,7 +58,8 @@ def _check(op, query, key, value, bias, mask, *rest):
             )
 
 
-_FAR_BELOW = -1e30
+_MASKED_SCORE = -1e30
+"""The score of a masked source: finite, because a softmax of nothing but minus infinity is NaN."""
 
 
 @op(check=_check)
@@ -142,7 +143,7 @@ def _attention(query, key, value, bias, mask, scale, is_causal, cap=None):
     if mask is None:
         weights = softmax(logits)
     else:
-        weights = where(mask, softmax(where(mask, logits, _FAR_BELOW)), 0.0)
+        weights = where(mask, softmax(where(mask, logits, _MASKED_SCORE)), 0.0)
     result = matmul(reshape(weights, (*stacked, sources)), transpose(value, (0, 2, 1, 3)))
     result = reshape(result, (batch, heads, targets, _shape(value)[3]))
     return rounded(transpose(result, (0, 2, 1, 3)), final)

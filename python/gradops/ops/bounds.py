@@ -242,12 +242,12 @@ def nan_to_num(x: Tensor, nan: Operand = 0.0, posinf: Operand | None = None, neg
     return where(logical_and(infinite, logical_not(positive)), bottom, y)
 
 
-_LARGEST = {"float16": 65504.0, "bfloat16": (2 - 2**-7) * 2.0**127, "float32": (2 - 2**-23) * 2.0**127}
+_MAX_FLOATS = {"float16": 65504.0, "bfloat16": (2 - 2**-7) * 2.0**127, "float32": (2 - 2**-23) * 2.0**127}
 
 
 def _largest(name: str) -> builtins.float:
     """Return the largest finite number of a floating dtype."""
-    return _LARGEST.get(name, (2 - 2**-52) * 2.0**1023)
+    return _MAX_FLOATS.get(name, (2 - 2**-52) * 2.0**1023)
 
 
 @op(elementwise=True)

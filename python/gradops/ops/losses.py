@@ -248,7 +248,7 @@ def _check_batch(op: str, outputs, name: str, **others) -> None:
             )
 
 
-_NEVER = -1e30
+_LOG_ZERO = -1e30
 """The logarithm of probability 0: finite, so that gradients are finite."""
 
 
@@ -317,22 +317,22 @@ def ctc_loss(
     logs = log_softmax(output)
     emissions = take_along_axis(logs, add(expand_dims(states, 1), np.zeros((steps, 1), np.int64)), 2)
     counts = less(np.arange(steps).reshape(-1, 1, 1), reshape(output_length, (1, -1, 1)))
-    never = full_like(emissions[:, :1, 0], _NEVER)
-    first = concatenate([full_like(emissions[:, 0, :1], 0.0), full_like(emissions[:, 0, 1:], _NEVER)], 1)
+    never = full_like(emissions[:, :1, 0], _LOG_ZERO)
+    first = concatenate([full_like(emissions[:, 0, :1], 0.0), full_like(emissions[:, 0, 1:], _LOG_ZERO)], 1)
 
     def step(alpha, row):
         emission, is_counted = row
         one = concatenate([never, alpha[:, :-1]], 1)
-        two = where(skips, concatenate([never, never, alpha[:, :-2]], 1), _NEVER)
+        two = where(skips, concatenate([never, never, alpha[:, :-2]], 1), _LOG_ZERO)
         return where(is_counted, add(logaddexp(logaddexp(alpha, one), two), emission), alpha), None
 
     alpha, _ = scan(step, first, (transpose(emissions, (1, 0, 2)), counts))
     place, end = np.arange(2 * labels + 1), multiply(count, 2)
     last = sum(where(equal(place, end), alpha, 0.0), 1)
     label = where(equal(place, subtract(end, 1)), alpha, 0.0)
-    label = where(greater(target_length, 0), sum(label, 1), _NEVER)
+    label = where(greater(target_length, 0), sum(label, 1), _LOG_ZERO)
     loss = negative(logaddexp(last, label))
-    return rounded(where(greater(loss, -0.1 * _NEVER), np.inf, loss), final)
+    return rounded(where(greater(loss, -0.1 * _LOG_ZERO), np.inf, loss), final)
 
 
 @op(differentiable=False)

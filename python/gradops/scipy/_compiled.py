@@ -19,7 +19,8 @@ from ..flow import stop_gradient_scope
 from ._solving import implicit_solution
 from ._tensors import constant_like
 
-HALVES, DOWN = 60, 25
+BISECTION_STEPS, NEWTON_STEPS = 60, 25
+"""Steps of every search: a program cannot end early. 60 halvings of an interval leave 2**-60 of it."""
 
 
 def _held(x, like):
@@ -30,10 +31,10 @@ def _held(x, like):
 
 
 def _narrowed_midpoint(low, high, like, narrower: Callable):
-    """Return the midpoint of an interval after narrowing it ``HALVES`` times."""
+    """Return the midpoint of an interval after narrowing it ``BISECTION_STEPS`` times."""
     with stop_gradient_scope():
         ends = [_held(low, like), _held(high, like)]
-        low, high = ops.fori_loop(0, HALVES, lambda _, ends: list(narrower(*ends)), ends)
+        low, high = ops.fori_loop(0, BISECTION_STEPS, lambda _, ends: list(narrower(*ends)), ends)
         return ops.stop_gradient((low + high) / 2)
 
 
@@ -80,7 +81,7 @@ def root_near(f: Callable, start, like):
 
 
 def _damped_newton(f: Callable, system: Callable, start, like):
-    """Return the result of ``DOWN`` damped Newton steps from a vector; ``system`` gives the equations of a step."""
+    """Return a vector after ``NEWTON_STEPS`` damped Newton steps; ``system`` gives the equations of a step."""
     with stop_gradient_scope():
         start = _held(start, like)
         unit = constant_like(np.eye(start.shape[0]), start)
@@ -93,7 +94,7 @@ def _damped_newton(f: Callable, system: Callable, start, like):
             less = ops.where(damping < 1e-6, 0.0, damping / 10)
             return [ops.where(better, there, here), ops.where(better, less, ops.maximum(10 * damping, 1e-3))]
 
-        found, _ = ops.fori_loop(0, DOWN, step, [start, constant_like(0.0, start)])
+        found, _ = ops.fori_loop(0, NEWTON_STEPS, step, [start, constant_like(0.0, start)])
     return ops.stop_gradient(found)
 
 

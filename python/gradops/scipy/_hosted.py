@@ -18,9 +18,9 @@ from ..extend import derivative
 from ..ops._compose import promoted
 from ._define import LIBRARIES, refused, ufunc
 
-TERMS = 1 << 20
+MAX_CHUNK_TERMS = 1 << 20
 """The number of terms of sums that are computed at once."""
-SHORT = 1 << 12
+MIN_CHUNK_TERMS = 1 << 12
 """The number of terms that are computed at once even if the lengths of their sums differ widely."""
 
 
@@ -114,7 +114,9 @@ def _signature(parameters: Sequence[str]) -> inspect.Signature:
     return inspect.Signature(given, return_annotation=Tensor)
 
 
-def apply_in_chunks(function: Callable, lengths: np.ndarray, *arrays: np.ndarray, terms: int = TERMS) -> np.ndarray:
+def apply_in_chunks(
+    function: Callable, lengths: np.ndarray, *arrays: np.ndarray, terms: int = MAX_CHUNK_TERMS
+) -> np.ndarray:
     """Apply ``function`` to chunks of arrays whose sums have similar lengths.
 
     A chunk has at most ``terms`` terms in all, or a single element.
@@ -128,7 +130,7 @@ def apply_in_chunks(function: Callable, lengths: np.ndarray, *arrays: np.ndarray
         before = ends[start] - lengths[order[start]]
         # Every sum in a chunk costs as many terms as the longest. In large chunks at most 3 of 4 terms may be wasted.
         while stop > start + 1 and (stop - start) * lengths[order[stop - 1]] > min(
-            terms, max(4 * (ends[stop - 1] - before), SHORT)
+            terms, max(4 * (ends[stop - 1] - before), MIN_CHUNK_TERMS)
         ):
             stop = start + max(1, (stop - start) // 2)
         part = order[start:stop]

@@ -286,9 +286,9 @@ def _told(found: dict[str, Box]) -> str:
     return f"The graph of {', '.join(results[:3])}: {len(found)} boxes, from {', '.join(leaves[:9]) or 'no leaves'}"
 
 
-FEW = 60
+MAX_DRAWN_NODES = 60
 """The most operations and leaves of a graph that notebooks draw with its variable."""
-TEXTS = 20
+MAX_SHOWN_TEXTS = 20
 """The most texts of one variable that are shown."""
 
 
@@ -296,8 +296,10 @@ def _as_html(self: Variable) -> str:
     if self.dtype is str:
         values = [self.data] if isinstance(self.data, str) else self.tolist()
         about = "text" if isinstance(self.data, str) else f"{len(values)} text{'s' * (len(values) != 1)}"
-        shown = [_display.verbatim(text) for text in values[:TEXTS]]
-        shown += [_display.verbatim(f"[... {len(values) - TEXTS} more]")] if len(values) > TEXTS else []
+        shown = [_display.verbatim(text) for text in values[:MAX_SHOWN_TEXTS]]
+        shown += (
+            [_display.verbatim(f"[... {len(values) - MAX_SHOWN_TEXTS} more]")] if len(values) > MAX_SHOWN_TEXTS else []
+        )
     else:
         about = _about(self)
         shown = [_display.verbatim(array_text(self.data, ""))]
@@ -308,9 +310,11 @@ def _as_html(self: Variable) -> str:
         shown.append(_display.folded("grad", _display.verbatim(text)))
     if self._node is not None:
         roots = _roots(self)
-        count = len(list(islice(_walk(roots), FEW + 1)))
-        title = f"made by {self._node.name}, a graph of " + (f"more than {FEW}" if count > FEW else str(count))
-        picture = to_svg(self) if count <= FEW else _display.verbatim("`gradops.autodiff.draw()` draws it.")
+        count = len(list(islice(_walk(roots), MAX_DRAWN_NODES + 1)))
+        title = f"made by {self._node.name}, a graph of " + (
+            f"more than {MAX_DRAWN_NODES}" if count > MAX_DRAWN_NODES else str(count)
+        )
+        picture = to_svg(self) if count <= MAX_DRAWN_NODES else _display.verbatim("`gradops.autodiff.draw()` draws it.")
         shown.append(_display.folded(title, picture))
     return _display.block(type(self).__name__, about, *shown)
 

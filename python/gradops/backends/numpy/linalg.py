@@ -63,7 +63,7 @@ def _finite(x):
 
 _FLOAT64 = np.dtype("float64")
 _REAL = frozenset((np.dtype("float32"), np.dtype("float64")))
-_SMALL = 64
+_MAX_SCIPY_ROWS = 64
 """The number of rows up to which SciPy's LAPACK call, which holds the GIL, is faster than NumPy's."""
 
 
@@ -97,7 +97,7 @@ def slogdet(x):
 
 @_matrix
 def inv(x):
-    if x.ndim == 2 and 0 < len(x) == x.shape[1] <= _SMALL and x.dtype in _REAL:
+    if x.ndim == 2 and 0 < len(x) == x.shape[1] <= _MAX_SCIPY_ROWS and x.dtype in _REAL:
         # The LU factor is the one that `det` uses, so that their product, the cofactors, is accurate near singular
         # matrices.
         lu, pivots, failed = _lapack("getrf", x.dtype)(x)
@@ -117,7 +117,7 @@ def expm(x):
 
 @_system
 def solve(a, b):
-    if a.ndim == b.ndim == 2 and b.size and len(b) == a.shape[0] == a.shape[1] <= _SMALL and a.dtype in _REAL:
+    if a.ndim == b.ndim == 2 and b.size and len(b) == a.shape[0] == a.shape[1] <= _MAX_SCIPY_ROWS and a.dtype in _REAL:
         *_, y, failed = _lapack("gesv", a.dtype)(a, b)
         if failed:
             raise ValueError(_shared.SINGULAR)

@@ -184,7 +184,7 @@ def gelu(x, approximate=True):
 
 # Attention, over one block of target positions after another.
 
-LOGITS = 2**20
+MAX_LOGIT_BYTES = 2**20
 """The largest number of bytes of logits that are in memory at once."""
 
 
@@ -203,7 +203,7 @@ def attention_forward(query, key, value, bias, mask, scale, is_causal, flash_att
     bias, mask = by_place(bias), by_place(mask)
     out = np.empty((batch, targets, heads, value.shape[-1]), query.dtype)
     result = out.reshape(batch, targets, groups, -1, out.shape[-1]).transpose(0, 2, 3, 1, 4)
-    for block in pieces(places, sources * query.itemsize, LOGITS):
+    for block in pieces(places, sources * query.itemsize, MAX_LOGIT_BYTES):
         whose = (*block[:2], 0) if len(block) == 4 else block[:2]
         rows = block[3] if len(block) == 4 else slice(0, targets)
         seen = slice(0, rows.stop if is_causal else sources)

@@ -14,11 +14,11 @@ from .base import floats, promoted
 
 # Convolutions
 
-PATCHES = 2**25
+MAX_PATCH_BYTES = 2**25
 """The largest number of bytes of patches that are gathered at once."""
-CACHED = 2**18
+BLOCK_BYTES = 2**18
 """The default number of bytes of patches or products in a block: they stay in the cache."""
-ROWS = 256
+MIN_BLOCK_PATCHES = 256
 """The number of patches in a block from which matrix products run at full speed."""
 
 
@@ -98,7 +98,7 @@ def _kernel(x, y, sizes, strides, dilation):
 
 
 def _blocks_of_rows(places, row):
-    return pieces(places, row, min(max(CACHED, ROWS * row), PATCHES))
+    return pieces(places, row, min(max(BLOCK_BYTES, MIN_BLOCK_PATCHES * row), MAX_PATCH_BYTES))
 
 
 def _rows(patches, places):
@@ -194,7 +194,7 @@ def _depthwise_kernel(x, y, sizes, strides, dilation):
 
 def _whole_rows(places, x):
     """Blocks that do not split the last spatial dimension."""
-    return pieces(places[:-1], places[-1] * x.shape[-1] * x.itemsize, CACHED)
+    return pieces(places[:-1], places[-1] * x.shape[-1] * x.itemsize, BLOCK_BYTES)
 
 
 def _prepared(first, second):

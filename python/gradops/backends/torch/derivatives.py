@@ -725,7 +725,7 @@ def compile(f):
 
 knows_values = True
 
-MOST_OPERATIONS = 10_000
+MAX_OPERATIONS = 10_000
 """The largest graph; PyTorch traces one in about ten seconds. Longer functions run uncompiled."""
 
 
@@ -760,7 +760,7 @@ _READS, _DECIDES = (
 
 
 class _Limits(_private.DispatchMode):
-    """A scope that limits a graph to ``MOST_OPERATIONS`` and treats sizes that depend on values as decisions.
+    """A scope that limits a graph to ``MAX_OPERATIONS`` and treats sizes that depend on values as decisions.
 
     The number of true elements of a mask sets the size of ``x[mask]``. ``make_fx`` would assume the same size for all
     arguments.
@@ -770,8 +770,8 @@ class _Limits(_private.DispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         self.operations += 1
-        if self.operations > MOST_OPERATIONS:
-            raise GraphTooLongError(MOST_OPERATIONS)
+        if self.operations > MAX_OPERATIONS:
+            raise GraphTooLongError(MAX_OPERATIONS)
         if torch.Tag.dynamic_output_shape in func.tags:
             for mask in _masks(func, args):
                 if _private.depends_on_inputs(mask):
@@ -813,8 +813,8 @@ def _graph(f, tensors):
         with _Watched(), _private.described_by_one_mode():
             graph = make_fx(tensors_of)(*tensors)
     except Exception as error:
-        if limits.operations > MOST_OPERATIONS:  # an error that passes through R comes back as another one
-            raise GraphTooLongError(MOST_OPERATIONS) from error
+        if limits.operations > MAX_OPERATIONS:  # an error that passes through R comes back as another one
+            raise GraphTooLongError(MAX_OPERATIONS) from error
         if not isinstance(error, RuntimeError) or "tracing tensor" not in str(error):
             raise
         raise looked_at_a_value() from error

@@ -19,7 +19,7 @@ from ..transformations import linearize, vmap
 from . import matrices, patterns, traces
 from .strategy import hessian_plan
 
-AT_ONCE = 8  # colours; up to this many products are faster one by one
+MAX_SINGLE_PRODUCTS = 8  # colours; up to this many products are faster one by one
 
 
 class SparseHessian:
@@ -173,7 +173,7 @@ class SparseHessian:
         if recorded:
             return ops.take(ops.reshape(ops.transpose(traces.together(push, seeds)), (-1,)), self._places, 0)
         seeds = [_like(seed, x) for seed, x in zip(seeds, xs)]
-        if self.count > AT_ONCE:
+        if self.count > MAX_SINGLE_PRODUCTS:
             products = vmap(push, out_axes=1)(*seeds)
         else:
             products = ops.stack([push(*(x[k] for x in seeds)) for k in range(self.count)], 1)

@@ -71,10 +71,11 @@ class Programs:
         return whole - self._along(theta, u, along)
 
 
-FEW, MANY = 12, 40
-"""The calls of a program before it is compiled, which takes as long as 15 to 80 of them save.
+MIN_CALLS_OF_GRADIENT, MIN_CALLS_OF_DERIVATIVES = 12, 40
+"""The calls of the gradient by ``u``, and of the other derivatives, before their programs are compiled.
 
-Of the gradient by ``u`` a search takes some five and a first value up to ten, of the others a fit takes 15 to 40.
+Compilation takes as long as 15 to 80 calls save. A search calls the gradient some five times and a first value up to
+ten times; a fit calls the other derivatives 15 to 40 times.
 """
 
 
@@ -107,18 +108,18 @@ class Shared:
         self._weights = np.zeros(self.hessian.pattern.nnz)  # type: ignore[attr-defined]
 
     def value_and_gradient(self, theta, u):
-        return self._programs.part(0, theta, u, self._nothing, late=[self._weights], turns=FEW)
+        return self._programs.part(0, theta, u, self._nothing, late=[self._weights], turns=MIN_CALLS_OF_GRADIENT)
 
     def elements(self, theta, u):
-        return self._programs.part(1, theta, u, self._nothing, late=[self._weights], turns=MANY)
+        return self._programs.part(1, theta, u, self._nothing, late=[self._weights], turns=MIN_CALLS_OF_DERIVATIVES)
 
     def mode_gradient(self, theta, u, weights, left):
-        by_u, *whole = self._programs.part(3, theta, u, self._nothing, late=[weights], turns=MANY)
+        by_u, *whole = self._programs.part(3, theta, u, self._nothing, late=[weights], turns=MIN_CALLS_OF_DERIVATIVES)
         return (by_u, *whole) if whole else (left + by_u, None)
 
     def theta_gradient(self, theta, u, weights, along, whole):
         along = self._nothing if along is None else along
-        found = self._programs.part(2, theta, u, along, late=[weights], turns=MANY)
+        found = self._programs.part(2, theta, u, along, late=[weights], turns=MIN_CALLS_OF_DERIVATIVES)
         return found if whole is None else whole - found
 
     def _value(self, f, inputs: tuple):

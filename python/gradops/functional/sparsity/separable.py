@@ -21,10 +21,10 @@ from .. import forward
 from . import patterns, traces
 from .colors import column_colors, positions
 
-LARGEST = 64
+MAX_ENDS = 64
 """The largest number of intermediate results ("ends") at which an affine map may end; each is recorded separately."""
 
-LONGEST = 64
+MAX_ROW_NONZEROS = 64
 """The largest number of nonzeros in a row of the maps; each pair of them contributes an element of the Hessian."""
 
 
@@ -47,7 +47,7 @@ class AffineParts:
         self._products: list = []
         self._y = y
         self.ends, self._others = self._sorted(nodes_of([y]))
-        if [key(edge) for edge in self.ends] == [key(x)] or len(self.ends) > LARGEST:
+        if [key(edge) for edge in self.ends] == [key(x)] or len(self.ends) > MAX_ENDS:
             self.ends = []
 
     @functools.cached_property
@@ -169,7 +169,7 @@ def _whole(part, edge):
     return part if tuple(part.shape) == tuple(edge.shape) else ops.broadcast_to(part, tuple(edge.shape))
 
 
-MOST = 8
+MAX_TERMS_PER_ELEMENT = 8
 """The largest number of terms per element of a dense product with the Hessian; beyond it no plan is made."""
 
 
@@ -196,7 +196,7 @@ class SeparableHessian:
         starts, lengths = maps.indptr, np.diff(maps.indptr)
         pairs = lengths[row] * lengths[column]  # the number of terms for each element of G
         self.pays, self.pattern = False, None
-        if pairs.sum() > MOST * (size + count) * count:
+        if pairs.sum() > MAX_TERMS_PER_ELEMENT * (size + count) * count:
             return
         of = np.repeat(np.arange(len(row)), pairs)  # the element of G in each term
         number = np.arange(len(of)) - np.repeat(np.cumsum(pairs) - pairs, pairs)
@@ -240,7 +240,7 @@ def may_pay(maps) -> bool:
     """
     maps = maps.tocsr().astype(np.int32)
     lengths = np.diff(maps.indptr).astype(np.int64)
-    few = lengths <= LONGEST
+    few = lengths <= MAX_ROW_NONZEROS
     maps, lengths = maps[few], lengths[few]
     starts = (maps.T @ maps).tocsc().indptr
     return lengths @ (lengths + 1) // 2 < _saved(starts, int(lengths.max(initial=0)) + 1, sum(maps.shape))

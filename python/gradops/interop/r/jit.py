@@ -119,7 +119,7 @@ def alone(function: Any, calls: float, *arguments) -> Alone | None:
     if found is None:
         return None
     (value, one), gradient, *holds = found.results
-    if one != 1 or gradient[1] != arrays[0].size or max(found.numbers) > MOST:
+    if one != 1 or gradient[1] != arrays[0].size or max(found.numbers) > MAX_EXACT_ADDRESS:
         return None
     inputs = dict(zip(sole.inputs, found.inputs))
     extents = [inputs.get(i, (-1, x.size)) for i, x in enumerate(arrays)]
@@ -128,7 +128,7 @@ def alone(function: Any, calls: float, *arguments) -> Alone | None:
     return Alone(np.array(numbers, float), found.owner)
 
 
-MOST = 2**53
+MAX_EXACT_ADDRESS = 2**53
 """The largest address that an R double holds exactly."""
 
 

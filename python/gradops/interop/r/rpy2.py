@@ -225,7 +225,7 @@ def _same(array: np.ndarray, memory: _Memory) -> bool:
 
 
 threads.running_r.append("/rpy2/")
-_STACK = 1 << 26  # rpy2 turns off R's own check of the stack's limit
+_R_STACK_BYTES = 1 << 26  # rpy2 turns off R's own check of the stack's limit
 
 _HELPERS = """
 list(
@@ -340,7 +340,7 @@ def _start_thread() -> None:
             ready.set()
         threads.wait_until(lambda: False, None)
 
-    before = threading.stack_size(_STACK)
+    before = threading.stack_size(_R_STACK_BYTES)
     try:
         threading.Thread(target=work, name="R", daemon=True).start()
     finally:

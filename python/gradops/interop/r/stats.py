@@ -135,7 +135,8 @@ def _tensors(**given) -> list:
 # Summaries: variances divide by n - 1, covariance matrices are between columns ---------------------------------------
 
 
-FUZZ = 4 * 2.0**-52
+QUANTILE_TOLERANCE = 4 * 2.0**-52
+"""The distance below an integer at which a rank counts as the integer, as in R's `quantile()`."""
 CONTINUOUS = {4: (0, 1), 5: (0.5, 0.5), 6: (0, 0), 7: (1, 1), 8: (1 / 3, 1 / 3), 9: (3 / 8, 3 / 8)}
 """For R's quantile types 4 to 9 the constants ``a`` and ``b`` of Hyndman and Fan (1996)."""
 
@@ -169,7 +170,7 @@ def quantile(x, probs, kind: float, na_rm: bool):
 
 def _discrete(n, probs, kind: float):
     place = n * probs - (0.5 if kind == 3 else 0.0)
-    low = ops.floor(place + FUZZ)
+    low = ops.floor(place + QUANTILE_TOLERANCE)
     if kind == 3:
         return low, ops.where((place != low) | (low % 2 == 1), 1.0, 0.0)
     return low, ops.where(place > low, 1.0, 0.5 * (kind - 1))
@@ -177,8 +178,8 @@ def _discrete(n, probs, kind: float):
 
 def _continuous(n, probs, a: float, b: float):
     place = a + probs * (n + 1 - a - b)
-    low = ops.floor(place + FUZZ)
-    return low, ops.where(ops.abs(place - low) < FUZZ, 0.0, place - low)
+    low = ops.floor(place + QUANTILE_TOLERANCE)
+    return low, ops.where(ops.abs(place - low) < QUANTILE_TOLERANCE, 0.0, place - low)
 
 
 def variance(x):

@@ -55,7 +55,7 @@ from ._layout import (
 __all__ = ["resize", "scale_and_translate"]
 
 _INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "lanczos3", "lanczos5", "area")
-_NEGLIGIBLE = 1000 * 2.0**-23
+_MIN_WEIGHT_SUM = 1000 * 2.0**-23
 """The least sum of weights; if they sum to less, the position is too far outside the image."""
 
 
@@ -108,7 +108,7 @@ def _weights(size: int, count: int, inverse, shift, method: str, antialias: bool
         distance = divide(distance, maximum(inverse, 1.0))
     weights = _KERNELS[method](distance)
     total = sum(weights, 0, True)
-    enough = greater(abs(total), _NEGLIGIBLE)
+    enough = greater(abs(total), _MIN_WEIGHT_SUM)
     weights = where(enough, divide(weights, where(enough, total, 1.0)), 0.0)
     inside = logical_and(greater_equal(centres, -0.5), less_equal(centres, size - 0.5))
     return where(expand_dims(inside, 0), weights, 0.0)

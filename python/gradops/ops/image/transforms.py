@@ -46,14 +46,14 @@ from ._layout import FILL_MODES, axes_of, check_pixels, constant, map_inside, re
 __all__ = ["affine_transform", "elastic_transform", "map_coordinates", "perspective_transform"]
 
 _ORDERS = {"nearest": 0, "bilinear": 1}
-_FAR = 2.0**53
+_MAX_POSITION = 2.0**53
 """The bound that positions are clipped to; larger integers are neither exact nor safe to cast."""
 
 
 def _pixels(place, size: int, order: int, mode: str):
     """Return the pixels around positions along one axis, each with whether it exists and its weight."""
     lower = floor(place) if order else floor(add(place, 0.5))
-    index = cast(minimum(maximum(where(isfinite(lower), lower, 0.0), -_FAR), _FAR), "int64")
+    index = cast(minimum(maximum(where(isfinite(lower), lower, 0.0), -_MAX_POSITION), _MAX_POSITION), "int64")
     upper_weight = subtract(place, lower) if order else None
     found = []
     for step, weight in ((0, None),) if not order else ((0, subtract(1.0, upper_weight)), (1, upper_weight)):

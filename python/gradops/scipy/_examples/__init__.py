@@ -30,9 +30,9 @@ from typing import Any, NamedTuple
 from ...ops._docstrings import completed, imports
 
 INDENT = " " * 4
-NEAR = 5
+MAX_SEE_ALSO = 5
 """The largest number of functions of its paragraph that a "See Also" lists."""
-WIDTH = 100
+MAX_LINE_WIDTH = 100
 """The largest width of an example on one line."""
 
 _ROW = re.compile(r"(?:(\w+): )?((\w*).*) (at|by) (\w+) = (.*?) -> (.*)", re.DOTALL)
@@ -85,7 +85,7 @@ def rows(module: str) -> Iterator[Row]:
                 found.append(_example(module.rpartition(".")[2], line))
         names = [name for name, _ in found]
         for i, (name, text) in enumerate(found):
-            near = sorted((n for n in names if n != name), key=lambda n: abs(names.index(n) - i))[:NEAR]
+            near = sorted((n for n in names if n != name), key=lambda n: abs(names.index(n) - i))[:MAX_SEE_ALSO]
             yield Row(name, text, sorted(near, key=names.index) + see)
 
 
@@ -102,7 +102,7 @@ def _example(module: str, line: str) -> tuple[str, str]:
     function = f"lambda {argument}: {call}"
     line = ">>> print(gradops.{}({})({}).round(6))"
     lines = [line.format(transform, function, value)]
-    if len(lines[0]) > WIDTH:
+    if len(lines[0]) > MAX_LINE_WIDTH:
         lines = [f">>> f = {function}", line.format(transform, "f", value)]
     return said or name, "\n".join([*lines, result])
 

@@ -28,7 +28,8 @@ from .._tensors import constant_like, is_complex
 
 __all__ = "dblquad fixed_quad nquad quad quad_vec tplquad".split()
 
-PARTS, TOLERANCE, SINGLE = 400, 1e-10, 1e-5
+MAX_INTERVALS, TOLERANCE, SINGLE = 400, 1e-10, 1e-5
+"""The most intervals of an adaptive rule; the tolerances for double and for single precision."""
 POINTS = np.array([
     0.995657163025808080735527280689003, 0.973906528517171720077964012084452, 0.930157491355708226001207180059508,
     0.865063366688984510732096688423493, 0.780817726586416897063717578345042, 0.679409568299024406234327365114874,
@@ -80,7 +81,7 @@ def _rule(values: Callable, low: float, high: float, breaks, name: str, tol: flo
     heapq.heapify(queue)
     whole, settled = sum(p[1] for p in parts), 0.0
     while queue and sum(p[0] for p in parts) - settled > tol * (1e-2 + np.max(np.abs(whole), initial=0)):
-        if len(parts) >= PARTS or not np.all(np.isfinite(whole)):
+        if len(parts) >= MAX_INTERVALS or not np.all(np.isfinite(whole)):
             break
         _, worst = heapq.heappop(queue)
         error, value, a, b = parts[worst]

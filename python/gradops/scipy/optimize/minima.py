@@ -30,7 +30,7 @@ BY_SLOPE = (
     "cg bfgs newton-cg l-bfgs-b tnc slsqp dogleg trust-ncg trust-krylov trust-exact trust-constr".split()
 )  # fmt: skip
 BY_CURVATURE = "newton-cg dogleg trust-ncg trust-krylov trust-exact trust-constr".split()
-NEAR = 1e-6
+BOUND_TOLERANCE = 1e-6
 """Relative tolerance within which a minimum counts as on a bound, if the function still falls towards the bound."""
 
 
@@ -56,7 +56,7 @@ class Bounds:
 
     def active(self, x: np.ndarray, slope: Callable) -> np.ndarray:
         """Return -1 or 1 where an unknown is on its lower or upper bound and the function falls towards it, else 0."""
-        scale = NEAR * (1 + np.abs(x))
+        scale = BOUND_TOLERANCE * (1 + np.abs(x))
         low, high = x - self.low <= scale, self.high - x <= scale
         if not (low.any() or high.any()):
             return np.zeros(x.shape, int)
@@ -229,7 +229,7 @@ class Condition:
         """Return the positions of active values, their bounds, and the sign of each (0 for equalities)."""
         value = self.value(x)
         low, high = (np.broadcast_to(np.asarray(b, float), value.shape) for b in (self.low, self.high))
-        scale = NEAR * (1 + np.abs(value))
+        scale = BOUND_TOLERANCE * (1 + np.abs(value))
         at_low, at_high = np.abs(value - low) <= scale, np.abs(value - high) <= scale
         places = np.flatnonzero(at_low | at_high)
         return places, np.where(at_low, low, high)[places], np.where(low == high, 0, np.where(at_low, 1, -1))[places]
@@ -255,7 +255,7 @@ def _constrained(problem: Problem, x: np.ndarray, limits: Bounds, conditions: Se
             parts.append((condition, places, ends))
     for i in range(size):
         for end, sign in ((limits.low[i], 1), (limits.high[i], -1)):
-            if abs(x[i] - end) <= NEAR * (1 + abs(x[i])):
+            if abs(x[i] - end) <= BOUND_TOLERANCE * (1 + abs(x[i])):
                 rows.append((np.eye(size)[i], sign))
                 parts.append((None, np.array([i]), np.array([end])))
     if not rows:
@@ -263,7 +263,7 @@ def _constrained(problem: Problem, x: np.ndarray, limits: Bounds, conditions: Se
     matrix = np.array([row for row, _ in rows])
     multipliers = np.linalg.lstsq(matrix.T, problem.slope(x), rcond=None)[0]
     signs = np.array([sign for _, sign in rows])
-    kept = (signs == 0) | (signs * multipliers > NEAR * (1 + np.abs(multipliers).max()))
+    kept = (signs == 0) | (signs * multipliers > BOUND_TOLERANCE * (1 + np.abs(multipliers).max()))
     taken = np.split(kept, np.cumsum([len(places) for _, places, _ in parts])[:-1])
     parts = [(c, places[k], ends[k]) for (c, places, ends), k in zip(parts, taken) if k.any()]
     start = np.concatenate([x, multipliers[kept]])

@@ -22,8 +22,10 @@ import numpy as np
 from ... import _scipy
 from ._pattern import Pattern
 
-SMALL = 6  # the largest number of columns and rows of a front in a stack
-MANY = 3_000  # the number of rows above which SuperLU's ordering is faster, including the import of its module
+MAX_STACKED_FRONT = 6
+"""The largest number of columns and rows of a front in a stack."""
+MIN_ROWS_FOR_SUPERLU_ORDER = 3_000
+"""The number of rows above which SuperLU's ordering is faster, including the import of its module."""
 
 
 class Front:
@@ -139,7 +141,7 @@ class Edge:
 def _cost(columns: int, rows: int, small: bool = False) -> float:
     """Return the estimated nanoseconds of a front, alone or in a stack: calls, arithmetic, update of its parent."""
     size = columns + rows
-    if small and size <= SMALL:
+    if small and size <= MAX_STACKED_FRONT:
         return 20 * size**3
     return 20_000 + 0.1 * columns * (columns * columns + 2 * columns * rows + 2 * rows * rows) + 2 * size**2
 
@@ -254,7 +256,7 @@ def _eliminated(pattern: Pattern) -> tuple[list[int], list[set[int]], bool] | No
     While many rows are short, a round eliminates short rows that are not adjacent, which gives a low tree (odd-even
     reduction; minimum degree would take a chain from its ends, one row after another). Later rounds eliminate rows of
     about minimal length, each with its indistinguishable rows, which reach the same rows (multiple minimum degree: Liu
-    1985). Returns None if later rounds are needed and there are more than ``MANY`` rows.
+    1985). Returns None if later rounds are needed and there are more than ``MIN_ROWS_FOR_SUPERLU_ORDER`` rows.
     """
     starts, rows = pattern.starts.tolist(), pattern.rows.tolist()
     reached = [set(rows[start:end]) - {k} for k, (start, end) in enumerate(zip(starts, starts[1:]))]
@@ -262,7 +264,7 @@ def _eliminated(pattern: Pattern) -> tuple[list[int], list[set[int]], bool] | No
     left = list(range(len(reached)))
     in_rounds = True
     while left:
-        longest = SMALL - 1 if in_rounds else 1 + min([len(reached[k]) for k in left])
+        longest = MAX_STACKED_FRONT - 1 if in_rounds else 1 + min([len(reached[k]) for k in left])
         met: set[int] = set()
         chosen = []
         for k in left:
@@ -270,7 +272,7 @@ def _eliminated(pattern: Pattern) -> tuple[list[int], list[set[int]], bool] | No
                 chosen.append(k)
                 met |= reached[k]
         if in_rounds and 8 * len(chosen) < len(left):
-            if len(reached) > MANY:
+            if len(reached) > MIN_ROWS_FOR_SUPERLU_ORDER:
                 return None
             in_rounds = False
             continue
@@ -324,7 +326,7 @@ def _fronts(size: int, rows: np.ndarray, columns: np.ndarray, stacked: bool) -> 
                     fronts[child.columns[-1]] = None
                 else:
                     front.children.append(child)
-            front.small = small and count + rest <= SMALL
+            front.small = small and count + rest <= MAX_STACKED_FRONT
         front.columns.append(column)
         waiting[min(reached) if reached else size].append(front)
         fronts[column] = front

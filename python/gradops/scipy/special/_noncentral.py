@@ -17,13 +17,13 @@ from ... import ops
 from ...flow import stop_gradient
 from ...functional import grad
 from .._formulas import choose, deviance_part, exp, held, lgamma, log, stirling, tail_from_smaller, where
-from .._hosted import TERMS, apply_in_chunks, orders
+from .._hosted import MAX_CHUNK_TERMS, apply_in_chunks, orders
 from .._tensors import floating
 from ._tails import log_beta_density, log_gamma_density, log_poisson
 from .incomplete import BETA, GAMMA
 from .normal import log_ndtr
 
-LEAST = 42.0
+MAX_LOG_DROP = 42.0
 """Log terms that are smaller than the largest by more than this are left out."""
 LOG_2 = math.log(2)
 LOG_ROOT = math.log(2 * math.pi) / 2
@@ -60,7 +60,9 @@ def _sums(name: str, parameters: tuple[str, ...], term: Callable, window: Callab
                     total = _slope(total, i)
             return total(*given)
 
-        return apply_in_chunks(of_part, count, first, step, *given, terms=TERMS // 64 if any(order) else TERMS)
+        return apply_in_chunks(
+            of_part, count, first, step, *given, terms=MAX_CHUNK_TERMS // 64 if any(order) else MAX_CHUNK_TERMS
+        )
 
     return orders(name, parameters, parameters, function, "The logarithm of a sum.", most=3)
 
@@ -74,7 +76,7 @@ def _nodes(each: Callable, centre, step, reach, least):
     low, high = np.maximum(centre - reach, least), centre + reach
     for _ in range(60):
         ends = each(np.stack([low, centre, high], -1))
-        top = ends.max(-1) - LEAST
+        top = ends.max(-1) - MAX_LOG_DROP
         left, right = (ends[:, 0] > top) & (low > least), ends[:, 2] > top
         if not (left | right).any():
             break

@@ -21,7 +21,7 @@ from ... import _scipy
 
 STEP = 1 / 40
 REACH = 3.6
-CHUNK = 64  # elements at a time, so that their nodes stay in the cache
+ELEMENTS_PER_CHUNK = 64  # elements at a time, so that their nodes stay in the cache
 
 
 def _double_exponential() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -257,8 +257,8 @@ def derivative(kind: str, n: int, scaled: bool = False) -> Callable:
         result = _edges(kind, orders, places)
         chosen = np.flatnonzero(inside)
         with np.errstate(all="ignore"):
-            for start in range(0, len(chosen), CHUNK):
-                part = chosen[start : start + CHUNK]
+            for start in range(0, len(chosen), ELEMENTS_PER_CHUNK):
+                part = chosen[start : start + ELEMENTS_PER_CHUNK]
                 order, place = orders[part, None], places[part, None]
                 y = of(order, place, n)
                 if kind in "IK" and not scaled:

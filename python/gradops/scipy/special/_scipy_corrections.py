@@ -68,7 +68,7 @@ def kelvin_k(name: str, bessel: Callable) -> Callable:
 # Beta function and binomial coefficient -------------------------------------------------------------------------------
 
 
-LARGE = 100.0
+MIN_INACCURATE_ARGUMENT = 100.0
 """From this argument on SciPy's beta and binom lose digits."""
 
 
@@ -87,19 +87,19 @@ def correct_large_arguments(name: str, is_large: Callable, log: Callable, limits
 
 
 def is_large_pair(a, b):
-    return (np.maximum(a, b) > LARGE) & (np.minimum(a, b) > 0)
+    return (np.maximum(a, b) > MIN_INACCURATE_ARGUMENT) & (np.minimum(a, b) > 0)
 
 
 def is_large_choice(x, k):
     """Exclude few things, whose number SciPy computes as an exact product."""
     least = np.minimum(k, x - k)
-    return (x > LARGE) & (least > 0) & ((least >= 20) | (k != np.floor(k)))
+    return (x > MIN_INACCURATE_ARGUMENT) & (least > 0) & ((least >= 20) | (k != np.floor(k)))
 
 
 # Incomplete gamma function and its inverse ----------------------------------------------------------------------------
 
 
-LARGE_SHAPE = 5e4
+MIN_INACCURATE_SHAPE = 5e4
 """From this shape on the 2,000 terms of SciPy's series are too few for the tails of the gamma distribution."""
 
 
@@ -112,15 +112,15 @@ def _gamma_function(name: str):
 
     def function(a, x):
         value = getattr(_scipy.special, name)(a, x)
-        if greatest(a) <= LARGE_SHAPE:
+        if greatest(a) <= MIN_INACCURATE_SHAPE:
             return value
         with np.errstate(all="ignore"):
-            far = (a > LARGE_SHAPE) & (np.abs(x - a) > 4.4 * np.sqrt(a)) & _tails.is_inside_gamma(a, x)
+            far = (a > MIN_INACCURATE_SHAPE) & (np.abs(x - a) > 4.4 * np.sqrt(a)) & _tails.is_inside_gamma(a, x)
         small = far & (value < 0.5)
         value = replace_where(value, small, lambda *v: np.exp(_tails.log_gamma_tail(*v)), a, x)
         return replace_where(value, far & ~small, lambda *v: -np.expm1(_tails.log_gamma_tail(*v)), a, x)
 
-    return same_as_scipy_below((LARGE_SHAPE, np.inf), name, function)
+    return same_as_scipy_below((MIN_INACCURATE_SHAPE, np.inf), name, function)
 
 
 gammainc, gammaincc = _gamma_function("gammainc"), _gamma_function("gammaincc")
@@ -154,9 +154,9 @@ def _inverse_gamma_function(name: str, sign: int):
 
     def function(a, p):
         x = getattr(_scipy.special, name)(a, p)
-        if greatest(a) <= LARGE_SHAPE:
+        if greatest(a) <= MIN_INACCURATE_SHAPE:
             return x
-        far = (a > LARGE_SHAPE) & (a < np.inf) & (p > 0) & (p < 1) & (np.minimum(p, 1 - p) < 1e-4)
+        far = (a > MIN_INACCURATE_SHAPE) & (a < np.inf) & (p > 0) & (p < 1) & (np.minimum(p, 1 - p) < 1e-4)
 
         def corrected(a, p, x):
             small = p < 0.5
@@ -165,7 +165,7 @@ def _inverse_gamma_function(name: str, sign: int):
 
         return replace_where(x, far, corrected, a, p, x)
 
-    return same_as_scipy_below((LARGE_SHAPE, np.inf), name, function)
+    return same_as_scipy_below((MIN_INACCURATE_SHAPE, np.inf), name, function)
 
 
 gammaincinv, gammainccinv = _inverse_gamma_function("gammaincinv", 1), _inverse_gamma_function("gammainccinv", -1)

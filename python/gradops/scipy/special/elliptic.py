@@ -27,7 +27,8 @@ __all__ = """
     elliprf elliprg elliprj
 """.split()
 
-CHUNK = 8192
+ELEMENTS_PER_CHUNK = 8192
+"""The number of elements computed at once; with their nodes they take some MB."""
 
 ellip_harm, ellip_harm_2 = constant("special.ellip_harm"), constant("special.ellip_harm_2")
 ellip_normal = constant("special.ellip_normal")
@@ -42,8 +43,10 @@ def _evaluate_in_chunks(function, *xs):
     flat = [x.reshape(-1, 1).astype("float64") for x in xs]
     result = np.empty(len(flat[0]))
     with np.errstate(all="ignore"):
-        for start in range(0, len(result), CHUNK):
-            result[start : start + CHUNK] = function(*[x[start : start + CHUNK] for x in flat])
+        for start in range(0, len(result), ELEMENTS_PER_CHUNK):
+            result[start : start + ELEMENTS_PER_CHUNK] = function(
+                *[x[start : start + ELEMENTS_PER_CHUNK] for x in flat]
+            )
     return result.reshape(xs[0].shape).astype(dtype)
 
 

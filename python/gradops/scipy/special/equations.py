@@ -29,7 +29,8 @@ mathieu_even_coef, mathieu_odd_coef = constant("special.mathieu_even_coef"), con
 pro_cv_seq, obl_cv_seq = constant("special.pro_cv_seq"), constant("special.obl_cv_seq")
 
 
-LARGEST = 1e6
+MAX_PARAMETER = 1e6
+"""The magnitude of a parameter from which SciPy's code reads out of bounds or does not terminate."""
 
 
 def guarded_results(name: str, *xs) -> tuple:
@@ -37,12 +38,12 @@ def guarded_results(name: str, *xs) -> tuple:
     valid = np.ones((), bool)
     if name.startswith(("mathieu", "pro", "obl")):
         for x in xs:
-            valid = valid & (np.abs(x) < LARGEST)
+            valid = valid & (np.abs(x) < MAX_PARAMETER)
     if not name.startswith(("mathieu", "pb")):
         for x in xs[:3]:
             valid = valid & (np.abs(x) <= 200)
     if name.startswith("mathieu"):
-        m, q = xs[0], np.abs(np.where(np.abs(xs[1]) < LARGEST, xs[1], 0.0))
+        m, q = xs[0], np.abs(np.where(np.abs(xs[1]) < MAX_PARAMETER, xs[1], 0.0))
         root = np.sqrt(q)
         few = 7.5 + root * (56.1 + root * (-134.7 + 90.7 * root))
         many = 17.0 + root * (3.1 + root * (-0.126 + 0.0037 * root))

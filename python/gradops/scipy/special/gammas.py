@@ -142,7 +142,10 @@ def betaln(a: Operand, b: Operand) -> Tensor:
 
 @ufunc(
     corrected.correct_large_arguments(
-        "beta", corrected.is_large_pair, _formulas.log_beta, (corrected.LARGE, corrected.LARGE)
+        "beta",
+        corrected.is_large_pair,
+        _formulas.log_beta,
+        (corrected.MIN_INACCURATE_ARGUMENT, corrected.MIN_INACCURATE_ARGUMENT),
     ),
     a=lambda g, a, b, y: -g * y * _rise(a, b),
     b=lambda g, a, b, y: -g * y * _rise(b, a),
@@ -157,7 +160,10 @@ def beta(a: Operand, b: Operand) -> Tensor:
 
 @ufunc(
     corrected.correct_large_arguments(
-        "binom", corrected.is_large_choice, lambda x, k: _formulas.log_choose(k, x - k), (corrected.LARGE, np.inf)
+        "binom",
+        corrected.is_large_choice,
+        lambda x, k: _formulas.log_choose(k, x - k),
+        (corrected.MIN_INACCURATE_ARGUMENT, np.inf),
     ),
     x=lambda g, x, k, y: g * y * _rise(x - k + 1, k),
     k=lambda g, x, k, y: g * y * _rise(k + 1, x - 2 * k),

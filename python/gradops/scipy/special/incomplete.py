@@ -194,7 +194,7 @@ def _log_slope(a, x, log_lower, log_upper, lower: bool):
     return choose(_tails.is_inside_gamma(a, x), inside, lambda of: constant((of(a, 0.0) >= 0) & (of(x, 0.0) >= 0), x))
 
 
-_SMALLEST = -690.0
+_MIN_EXACT_LOG = -690.0
 """Log probabilities above this are represented with all digits."""
 
 
@@ -204,8 +204,8 @@ def _inverse_of_log(lower, upper, far):
     def function(*arguments):
         *shapes, p = np.broadcast_arrays(*arguments)
         with np.errstate(all="ignore"):
-            x = np.where(p > -0.5, upper(*shapes, -np.expm1(p)), lower(*shapes, np.exp(np.maximum(p, _SMALLEST))))
-        lost = (p < _SMALLEST) & (p > -np.inf)
+            x = np.where(p > -0.5, upper(*shapes, -np.expm1(p)), lower(*shapes, np.exp(np.maximum(p, _MIN_EXACT_LOG))))
+        lost = (p < _MIN_EXACT_LOG) & (p > -np.inf)
         for shape in shapes:
             lost = lost & (shape > 0) & (shape < np.inf)
         x = np.where(p > -np.inf, x, lower(*shapes, np.zeros_like(p)))

@@ -21,7 +21,7 @@ from .airys import real
 __all__ = ["lambertw", "wrightomega", "zeta", "zetac"]
 
 ORDERS = 3  # derivatives by the exponent
-TERMS = 24
+SERIES_TERMS = 24  # terms summed one by one before the Euler-Maclaurin formula takes the rest
 
 
 # Power series in a step of the exponent: lists of coefficients --------------------
@@ -47,12 +47,12 @@ def _exponential_series(a: list) -> list:
 def _euler_maclaurin(s, q, order: int) -> list:
     """The series of ``zeta(s + step, q)``, q above 0."""
     total = [0.0 * s for _ in range(order + 1)]
-    for k in range(TERMS):
+    for k in range(SERIES_TERMS):
         place = q + k
         term = _exponential(-np.log(place), order)
         size = place**-s
         total = [t + size * x for t, x in zip(total, term)]
-    a = q + TERMS
+    a = q + SERIES_TERMS
     rest = [1.0 + 0 * s] + [0.0 * s] * order
     integral = [a * (-1.0) ** k / (s - 1) ** (k + 1) for k in range(order + 1)]
     rest = [x + y / 2 for x, y in zip(integral, rest)]

@@ -13,7 +13,7 @@ from ....functional import grad
 from ....ops._compose import NUMBERS
 from ..._define import refused
 from ..._formulas import all_so, exp
-from ..._hosted import TERMS, hosted, hosted_op
+from ..._hosted import MAX_CHUNK_TERMS, hosted, hosted_op
 from ._arguments import REQUIRED, as_tensor, both, checked, marked, safe
 from ._family import POSITIVE, Distribution, standard
 
@@ -235,7 +235,7 @@ def _sums(family: Discrete) -> Callable:
             _search(family, lower, False)(np.array([1e-25]), *[np.array([v]) for v in given])[0]
             for lower in (True, False)
         ]
-        if not high - low < 4 * TERMS:
+        if not high - low < 4 * MAX_CHUNK_TERMS:
             return math.nan
         a, b = family._support(*given)
         k = np.arange(max(low, a), min(high, b) + 1)

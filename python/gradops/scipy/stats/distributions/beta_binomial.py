@@ -37,7 +37,7 @@ def _rise(order, k, n, a, b):
         x, term, total = k, np.ones_like(k), np.full_like(k, not any(order))
         rates = np.zeros((4, k.size))  # sums of 1 / (a + x) and of its square, likewise for b
         while True:
-            at = x[:, None] + np.arange(float(BLOCK))
+            at = x[:, None] + np.arange(float(TERMS_PER_BLOCK))
             inside = np.logical_and.accumulate((at < n[:, None]) & (at != -a[:, None]), -1)
             up = np.where(inside, a[:, None] + at, 1.0)
             down = np.where(inside, (b + n)[:, None] - at - 1, 1.0)
@@ -50,14 +50,15 @@ def _rise(order, k, n, a, b):
                 total = total + np.sum(terms * terms_by, -1)
             else:
                 total = total + np.sum(terms, -1)
-            x, term, ratio = x + BLOCK, terms[:, -1], ratios[:, -1]
+            x, term, ratio = x + TERMS_PER_BLOCK, terms[:, -1], ratios[:, -1]
             if np.all((term == 0) | (curved & (ratio < 1) & (term * ratio < 1e-25 * np.abs(total) * (1 - ratio)))):
                 return total
 
-    return apply_in_chunks(of_part, np.full(k.shape, float(BLOCK)), k, n, a, b)
+    return apply_in_chunks(of_part, np.full(k.shape, float(TERMS_PER_BLOCK)), k, n, a, b)
 
 
-BLOCK = 256
+TERMS_PER_BLOCK = 256
+"""The number of terms of a sum that are computed before its convergence is tested."""
 
 _rises = hosted_op("_betabinom_rise", ("k", "n", "a", "b"), ("a", "b"), _rise, "A sum of probabilities.")
 
