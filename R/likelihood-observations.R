@@ -1,5 +1,5 @@
 # Observations and reports while a likelihood runs: reported quantities, and observations, which densities draw in a
-# simulation and weight for residuals. `state$marks` is the scope that receives them, NULL in a search.
+# simulation and weight for residuals. `state$observations` is the scope that receives them, NULL in a search.
 
 #' Observations and reported quantities of a likelihood
 #'
@@ -32,13 +32,13 @@
 #' residuals(fit)
 #' @export
 observed <- function(x, name = NULL) {
-  if (is.null(state$marks$observe)) x else state$marks$observe(x, name %||% last_name(substitute(x)))
+  if (is.null(state$observations$observe)) x else state$observations$observe(x, name %||% last_name(substitute(x)))
 }
 
 #' @rdname observed
 #' @export
 report <- function(...) {
-  if (!is.null(state$marks$reports)) {
+  if (!is.null(state$observations$reports)) {
     said <- as.list(substitute(list(...)))[-1L]
     unnamed <- !nzchar(rlang::names2(said))
     names(said)[unnamed] <- vapply(said[unnamed], function(code) deparse1(as_written(code)), "")
@@ -49,21 +49,21 @@ report <- function(...) {
 
 # Record reported values of one kind; a later value replaces an earlier one of the same name.
 record <- function(values, kind = "report") {
-  into <- state$marks$reports
+  into <- state$observations$reports
   if (identical(kind, into$kind)) into$found[names(values)] <- values
 }
 
 # The quantities of a kind that `run()` reports, as a list.
 reports_of <- function(run, kind = "report") {
   into <- list2env(list(kind = kind, found = list()))
-  with_marks(list(reports = into), run())
+  with_observations(list(reports = into), run())
   into$found
 }
 
-with_marks <- function(marks, code) {
-  before <- state$marks
-  on.exit(state$marks <- before)
-  state$marks <- marks
+with_observations <- function(receiver, code) {
+  before <- state$observations
+  on.exit(state$observations <- before)
+  state$observations <- receiver
   force(code)
 }
 
@@ -173,7 +173,7 @@ refuse_observed <- function(name, message) {
 
 # A scope that collects observations and their positions. Density functions of observations call `density(x, name,
 # places, family, given, before)`.
-scope_of_marks <- function(density) {
+observation_scope <- function(density) {
   scope <- new.env()
   scope$names <- character() # for each position
   scope$known <- list() # numbers by name
@@ -231,7 +231,7 @@ log_density <- function(family, x, given) {
 simulated <- function(run) {
   seed <- sample.int(2e9L, 1L)
   drawn <- list()
-  scope <- scope_of_marks(function(x, name, places, family, given, before) {
+  scope <- observation_scope(function(x, name, places, family, given, before) {
     if (any(scope$seen[places], na.rm = TRUE)) refuse_observed(name, "is in two densities: neither one draws it")
     scope$seen[places] <- TRUE
     scope$draws <- scope$draws + 1L
@@ -262,7 +262,7 @@ simulated <- function(run) {
       scope$draws <- 0L
       scope$seen <- rep(FALSE, length(scope$names))
       scope$reports <- list2env(list(kind = "report", found = list()))
-      with_marks(scope, run(scope$observe))
+      with_observations(scope, run(scope$observe))
       scope$seen <- !is.na(scope$seen) & scope$seen
       check_seen(scope, scope$seen)
       if (identical(before, drawn)) break
@@ -299,8 +299,8 @@ draw_of <- function(family, x, given) {
 one_step_residuals <- function(
   f, parameters, data, values, method, turns, range = c(-Inf, Inf), support = NULL, discrete = NULL
 ) {
-  scope <- if (method == "gaussian") scope_of_marks(plain_density) else weighing_scope(method)
-  with_marks(scope, tensor_aware(of_parameters(f, parameters$layout, parameters$is_list, data))(values))
+  scope <- if (method == "gaussian") observation_scope(plain_density) else weighing_scope(method)
+  with_observations(scope, tensor_aware(of_parameters(f, parameters$layout, parameters$is_list, data))(values))
   n <- length(scope$names)
   check_marked(scope$names)
   turns <- turns(scope$names)
@@ -370,7 +370,7 @@ positive_families <- c("lnorm", "exp", "gamma", "weibull", "chisq", "f", "tweedi
 
 weighing_scope <- function(method) {
   tails <- method == "cdf"
-  scope <- scope_of_marks(function(x, name, places, family, given, before) {
+  scope <- observation_scope(function(x, name, places, family, given, before) {
     is_normal <- family %in% c("mvnorm", "gmrf") && !tails
     if (family %in% c("multinom", "mvnorm", "gmrf", "autoreg") && !is_normal) {
       refuse_observed(name, sprintf("has no one-step residuals for `d%s()`; for normal ones use `gaussian`", family))
@@ -428,7 +428,7 @@ weighed_model <- function(f, parameters, data, values, scope, n, method) {
   weighed <- function(q, code) {
     scope$weights <- q
     on.exit(scope$weights <- NULL)
-    with_marks(scope, code)
+    with_observations(scope, code)
   }
   start <- list(keep = rep(1, n))
   start[if (method == "cdf") c("below", "above") else "shift"] <- list(numeric(n))
@@ -442,7 +442,7 @@ gaussian_residuals <- function(f, parameters, data, values, scope, turns) {
   names <- scope$names[coming]
   y <- as.double(unlist(scope$known[unique(names)], use.names = FALSE))
   among_all <- function(code, q) {
-    marks <- list(observe = function(x, name) {
+    receiver <- list(observe = function(x, name) {
       seen <- which(names == name)
       if (length(seen) == 0L) {
         return(x)
@@ -450,7 +450,7 @@ gaussian_residuals <- function(f, parameters, data, values, scope, turns) {
       if (anyNA(x)) refuse_observed(name, "has missing values: leave them out before they are marked")
       if (is.null(dim(x))) q$y[seen] else fill(q$y[seen], dim(x))
     })
-    with_marks(marks, code)
+    with_observations(receiver, code)
   }
   model <- with_effects(
     f, parameters, data, values, function(q, code) q$one * among_all(code, q), list(one = 1, y = y), "y"

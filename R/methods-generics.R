@@ -10,14 +10,14 @@ operators <- c(
 
 Ops_tensor <- function(e1, e2) {
   logged <- NA # NA: not tried, or R's code has to decide
-  if (!is.null(state$scalars) && is.null(state$marks) && !missing(e2)) {
+  if (!is.null(state$scalars) && is.null(state$observations) && !missing(e2)) {
     # Loops have thousands of operations, whose results are nearly all numbers of a log.
     logged <- .Call(C_operation_in_log, state, .Generic, e1, e2, TRUE)
     if (is.environment(logged) && is.null(.subset2(logged, "gradops_dim"))) {
       return(if (is.null(state$replaces)) logged else made_by_operator(logged, .Generic, e1, e2))
     }
   }
-  if (!is.null(state$marks) && (is_observed(e1) || !missing(e2) && is_observed(e2))) {
+  if (!is.null(state$observations) && (is_observed(e1) || !missing(e2) && is_observed(e2))) {
     return(operate_on_plain(.Generic, e1, e2))
   }
   if (is.logical(logged)) {

@@ -37,7 +37,7 @@ their_operators <- new.env(parent = emptyenv())
 shared_operator <- function(operator) { # nolint: cyclocomp_linter. The function that it returns is counted, too.
   force(operator)
   function(e1, e2) {
-    if (!is.null(state$marks) && (is_observed(e1) || !missing(e2) && is_observed(e2))) {
+    if (!is.null(state$observations) && (is_observed(e1) || !missing(e2) && is_observed(e2))) {
       return(operate_on_plain(operator, e1, e2))
     }
     logged <- if (!is.null(state$scalars)) {

@@ -18,7 +18,7 @@ report_rtmb <- function(x) noted(x, substitute(x), "report")
 ad_report_rtmb <- function(x) noted(x, substitute(x), "adreport")
 
 noted <- function(x, code, kind) {
-  if (!is.null(state$marks$reports)) record(stats::setNames(list(x), deparse1(as_written(code))), kind)
+  if (!is.null(state$observations$reports)) record(stats::setNames(list(x), deparse1(as_written(code))), kind)
   invisible(x)
 }
 

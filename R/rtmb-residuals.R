@@ -108,11 +108,11 @@ of_any_data <- function(obj, random) {
     seen[[name]] <<- x
     x
   }
-  with_marks(list(observe = observe), func(parameters))
+  with_observations(list(observe = observe), func(parameters))
   if (length(seen) == 0L) refuse_parameters("obj", "its objective has no `OBS()`", parent.frame(2L))
   name_of <- function(name) paste0(".obs.", name)
   joint <- function(p) {
-    with_marks(list(observe = function(x, name) p[[name_of(name)]]), tensor_aware(func)(p[names(parameters)]))
+    with_observations(list(observe = function(x, name) p[[name_of(name)]]), tensor_aware(func)(p[names(parameters)]))
   }
   start <- c(parameters, stats::setNames(seen, name_of(names(seen))))
   list(

@@ -8,7 +8,7 @@ on NumPy.
 from .._names import namespace
 from . import transforms
 from .fits import Fit, fit
-from .marks import observed, report
+from .observations import observed, report
 from .random_effects import Laplace, laplace
 from .samples import Draws, Posterior, posterior
 

@@ -14,7 +14,7 @@ from .._display import track
 from ..autodiff.variable import data_of
 from ..errors import ArgumentError
 from .likelihood import Likelihood, diagonal_scale
-from .marks import reports_of
+from .observations import reports_of
 from .parameters import Parameters, check_likelihood, function_of, listed, made_by, shown, values_by_name
 from .quadrature import domain
 from .random_effects import Laplace

@@ -13,8 +13,8 @@ from ..jit import jit
 from ..jit.compiled import Compiled
 from ..ops import _checks
 from . import validation
-from .marks import reports_of
 from .nonfinite import nonfinite_from
+from .observations import reports_of
 from .parameters import Layout, listed, shown
 
 MAX_COMPILED_STEPS = 20_000

@@ -14,7 +14,7 @@ from ..autodiff.variable import data_of
 from ..errors import ArgumentError, ArgumentTypeError, TypeOf
 from ..ops._structures import check_functions
 from ..scipy._tensors import constant_like
-from .marks import scope
+from .observations import scope
 from .transforms import Transform
 
 C = TypeVar("C")
@@ -200,12 +200,12 @@ class Parameters:
     def tree(self, vector, effects=None) -> Any:
         """Return the parameters in the user's structure, from one vector or the two of :meth:`Layout.halves`."""
         found: list = [None] * len(self.order)
-        marks = scope()
+        receiver = scope()
         among = zip(self.order, self._parts(vector, effects), self.transforms, self._random, self._titles)
         for k, part, transform, random, title in among:
             found[k] = part if transform is None else transform(part)
-            if random and marks is not None and marks.effects:
-                found[k] = marks.observe(found[k], title)
+            if random and receiver is not None and receiver.effects:
+                found[k] = receiver.observe(found[k], title)
         return _tree.unflatten(self.structure, found)
 
     def _parts(self, vector, effects=None):

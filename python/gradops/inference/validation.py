@@ -11,7 +11,14 @@ import numpy as np
 
 from .. import _scipy, ops
 from ..scipy._tensors import constant_like
-from .marks import Observed, Places, Replaced, check_marked, marked_by, refused
+from .observations import (
+    ObservationScope,
+    Observed,
+    ReplacingScope,
+    check_observations,
+    observation_error,
+    observation_scope,
+)
 from .parameters import Layout
 from .tails import log_sum, sums, tails
 
@@ -20,7 +27,7 @@ METHODS = "cdf", "gaussian", "slope", "integral", "mode"
 # Simulation -----------------------------------------------------------------------------------------------------------
 
 
-class _Drawing(Places):
+class _Drawing(ObservationScope):
     """A scope in which each density draws its observations.
 
     Each density has a seed of its own, so a repeated run draws the same numbers. Only numbers that depend on draws made
@@ -59,7 +66,7 @@ class _Drawing(Places):
         places = x.places.reshape(-1)
         name = self.names[places[0]]
         if not self.seen.keys().isdisjoint(places.tolist()):
-            raise refused(name, "is in two densities: neither draws it by itself")
+            raise observation_error(name, "is in two densities: neither draws it by itself")
         self.seen.update(dict.fromkeys(places.tolist(), False))
         self.densities += 1
         seed = int(self.seeds.generate_state(self.densities)[-1])
@@ -81,7 +88,7 @@ def simulated(model: Any, theta, u, seed: int | None, effects: bool) -> dict[str
     while True:
         before = {name: numbers.copy() for name, numbers in drawing.drawn.items()}
         drawing.restart()
-        with marked_by(drawing):
+        with observation_scope(drawing):
             model.f(model.tensor(theta), model.tensor(u))
         drawing.observed_places()
         if before.keys() == drawing.drawn.keys() and all(
@@ -90,13 +97,13 @@ def simulated(model: Any, theta, u, seed: int | None, effects: bool) -> dict[str
             return drawing.drawn
         runs += 1
         if runs > len(drawing.names) + 1:
-            raise refused(drawing.names[0], "is drawn given what is drawn given it")
+            raise observation_error(drawing.names[0], "is drawn given what is drawn given it")
 
 
 # Residuals ------------------------------------------------------------------------------------------------------------
 
 
-class _Weighing(Places):
+class _Weighing(ObservationScope):
     """A scope that weights the log density of each observation.
 
     With the method ``"cdf"`` there are three weights: of the log density, and of the log probabilities up to and above
@@ -117,11 +124,11 @@ class _Weighing(Places):
         counts = hasattr(family, "logpmf")
         density = family.logpmf if counts else family.logpdf
         if not hasattr(family, "logsf"):
-            raise refused(
+            raise observation_error(
                 self.names[places[0]], f"has no residuals of `{family.name}` one by one: ask for `gaussian` ones"
             )
         if counts and not self.of_counts:
-            raise refused(self.names[places[0]], "are counts, which have only `cdf` and `integral` residuals")
+            raise observation_error(self.names[places[0]], "are counts, which have only `cdf` and `integral` residuals")
         self.seen.update(dict.fromkeys(places.tolist(), counts))
         if self.weights is None:
             ends = [np.broadcast_to(ops.convert_to_numpy(end), shape).reshape(-1) for end in family.support(*args)]
@@ -146,23 +153,23 @@ def residuals(model: Any, theta, u, method: str, rng: np.random.Generator) -> di
     given = model.tensor(theta)
     found: np.ndarray
     if method == "gaussian":
-        replaced = Replaced()
-        with marked_by(replaced):
+        replaced = ReplacingScope()
+        with observation_scope(replaced):
             model.f(given, model.tensor(u))
         seen = replaced.seen
-        check_marked(seen)
+        check_observations(seen)
         sizes = [int(np.prod(x.shape, dtype=int)) for x in seen.values()]
         ends = np.cumsum([0, *sizes])
         y = np.concatenate([np.asarray(ops.convert_to_numpy(x), float).reshape(-1) for x in seen.values()])
 
         def of_y(one, effects):
             parts = {name: effects[start:end] for name, start, end in zip(seen, ends, ends[1:])}
-            with marked_by(Replaced(parts)):
+            with observation_scope(ReplacingScope(parts)):
                 return one[0] * model.f(given, effects[len(y) :])
 
         found = normal_residuals(_model_with(model, of_y, np.ones(1), np.concatenate([y, u])), np.ones(1), y)
         return {name: found[start:end].reshape(x.shape) for (name, x), start, end in zip(seen.items(), ends, ends[1:])}
-    with marked_by(scope):
+    with observation_scope(scope):
         model.f(given, model.tensor(u))
     there, counts = scope.observed_places()
     count = len(there)
@@ -170,7 +177,7 @@ def residuals(model: Any, theta, u, method: str, rng: np.random.Generator) -> di
     def weighed(weights, effects):
         scope.weights = [weights[k : k + count] for k in range(0, len(start), count)]
         try:
-            with marked_by(scope):
+            with observation_scope(scope):
                 return model.f(given, effects)
         finally:
             scope.weights = None
@@ -482,16 +489,16 @@ class Consistency(NamedTuple):
 
 def consistency(model: Any, theta, u, draws: int, seed: int | None) -> Consistency:
     """Test whether gradients at ``draws`` data sets drawn from a model have mean 0."""
-    replaced = Replaced()
-    with marked_by(replaced):
+    replaced = ReplacingScope()
+    with observation_scope(replaced):
         model.f(model.tensor(theta), model.tensor(u))
-    check_marked(replaced.seen)
+    check_observations(replaced.seen)
     sizes = [int(np.prod(x.shape, dtype=int)) for x in replaced.seen.values()]
     ends = theta.size + np.cumsum([0, *sizes])
 
     def of_data(given, effects):
         parts = {name: given[start:end] for name, start, end in zip(replaced.seen, ends, ends[1:])}
-        with marked_by(Replaced(parts)):
+        with observation_scope(ReplacingScope(parts)):
             return model.f(given[: theta.size], effects)
 
     def whole(data):

@@ -1,7 +1,8 @@
 """Observations and reported quantities, marked in a likelihood.
 
-Outside of a scope the marks do nothing. While a likelihood runs in a scope, observations are :class:`Observed` objects,
-which the distributions of :mod:`gradops.scipy.stats` pass to the scope with their parameters.
+Outside of a scope :func:`observed` and :func:`report` do nothing. While a likelihood runs in a scope, observations are
+:class:`Observed` objects, which the distributions of :mod:`gradops.scipy.stats` pass to the scope with their
+parameters.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ..errors import ArgumentError
 
 
 class Scope:
-    """Receiver of marks; this base class ignores them."""
+    """Receiver of observations and reports; this base class ignores them."""
 
     effects = False
     """Whether random effects are marked like observations, by the names of their parameters."""
@@ -39,8 +40,8 @@ def scope() -> Scope | None:
 
 
 @contextlib.contextmanager
-def marked_by(given: Scope) -> Iterator[None]:
-    """Context manager: ``given`` receives the marks."""
+def observation_scope(given: Scope) -> Iterator[None]:
+    """Context manager: ``given`` receives observations and reports."""
     token = _scope.set(given)
     try:
         yield
@@ -127,7 +128,7 @@ def report(**quantities) -> None:
         found.report(quantities)
 
 
-class Reports(Scope):
+class ReportScope(Scope):
     """A scope that collects reported quantities; later ones replace earlier ones of the same name."""
 
     def __init__(self):
@@ -139,13 +140,13 @@ class Reports(Scope):
 
 def reports_of(run: Callable) -> dict[str, Any]:
     """Return the quantities that ``run()`` reports, by name."""
-    found = Reports()
-    with marked_by(found):
+    found = ReportScope()
+    with observation_scope(found):
         run()
     return found.found
 
 
-class Replaced(Scope):
+class ReplacingScope(Scope):
     """A scope that records the observations, and replaces them by ``numbers`` of the same names, if given."""
 
     def __init__(self, numbers: dict | None = None):
@@ -157,7 +158,7 @@ class Replaced(Scope):
         return x if self.numbers is None else ops.reshape(self.numbers[name], x.shape)
 
 
-class Places(Scope):
+class ObservationScope(Scope):
     """A scope that numbers the observations one after the other, and receives each log density of them.
 
     Attributes:
@@ -179,7 +180,9 @@ class Places(Scope):
             self.names += [name] * numbers.size
         known, places = self._known[name]
         if known.shape != numbers.shape or not self.same(name, known, numbers):
-            raise refused(name, "marks several tensors: give each a `name`, or mark the whole before parts are taken")
+            raise observation_error(
+                name, "marks several tensors: give each a `name`, or mark the whole before parts are taken"
+            )
         return Observed(self.value(x, name), places, self)
 
     def same(self, name: str, known: np.ndarray, numbers: np.ndarray) -> bool:
@@ -211,12 +214,12 @@ class Places(Scope):
         Raises:
             ArgumentError: no observations are marked; one that is not missing was in no density.
         """
-        check_marked(self.names)
+        check_observations(self.names)
         places = range(len(self.names))
         seen, missing = np.isin(places, list(self.seen)), np.isnan(self.numbers())
         missed = np.flatnonzero(~seen & ~missing)
         if missed.size:
-            raise refused(
+            raise observation_error(
                 self.names[missed[0]], "is the first argument of no `logpdf` or `logpmf` of `gradops.scipy.stats`"
             )
         return seen & ~missing, np.array([self.seen.get(place, False) for place in places])
@@ -227,7 +230,7 @@ class Observed:
 
     __array_ufunc__ = None  # makes NumPy arrays defer to the operators below
 
-    def __init__(self, value, places: np.ndarray, scope: Places):
+    def __init__(self, value, places: np.ndarray, scope: ObservationScope):
         self.value, self.places, self.scope = value, places, scope
 
     def log_density(self, family, args: tuple):
@@ -264,12 +267,12 @@ for _name in "neg pos abs lt le gt ge eq ne float int bool".split():
     setattr(Observed, f"__{_name}__", _plain(f"__{_name}__"))
 
 
-def check_marked(names) -> None:
+def check_observations(names) -> None:
     """Raise if a likelihood marks no observations."""
     if not names:
         raise ArgumentError("the likelihood marks no observations.", argument="nll", hint="`observed(y)`")
 
 
-def refused(name: str, what: str) -> ArgumentError:
+def observation_error(name: str, what: str) -> ArgumentError:
     """Return the error that says what is wrong with the observations of this name."""
     return ArgumentError(f"`observed`: `{name}` {what}.", argument="observed")
