@@ -302,8 +302,8 @@ class _Application:
         self.about = [_about(a) if isinstance(a, Variable) else None for a in args]
         self.sources = [_source(tensor, args, edges, outputs, dirty) for tensor in ctx._to_save]
         known = {id(x) for x in (*args, *outputs)}
-        kept = () if getattr(cls.backward, "once", False) else (*ctx._to_save, *vars(ctx).values())
-        self.between = any(id(x) not in known and _is_between(x) for x in kept)
+        saved = () if getattr(cls.backward, "once", False) else (*ctx._to_save, *vars(ctx).values())
+        self.between = any(id(x) not in known and _is_between(x) for x in saved)
         self.args = [data_of(a) if e is not None else a for a, e in zip(args, edges)] if self.between else []
         self.writes = bool(dirty)
 

@@ -521,8 +521,8 @@ def _cg(matvec: Callable, b, tol: float, most: int | None):
 
 def _gmres(matvec: Callable, b, tol: float, most: int | None):
     """Generalized minimal residuals from 0, with restarts."""
-    kept, goal = min(GMRES_RESTART, ops.size(b)), tol * _norm(b)
-    rows = backends.backend_of(data_of(b)).convert(np.arange(kept + 1), like=data_of(b))
+    restart, goal = min(GMRES_RESTART, ops.size(b)), tol * _norm(b)
+    rows = backends.backend_of(data_of(b)).convert(np.arange(restart + 1), like=data_of(b))
     first = ops.cast(rows == 0, ops.dtype(b))
 
     def grown(k, state):
@@ -541,11 +541,11 @@ def _gmres(matvec: Callable, b, tol: float, most: int | None):
     def body(x, r):
         size = _norm(r)
         start = ops.outer(first, r / ops.where(size > 0, size, 1.0)), ops.zeros_like(ops.outer(first, first[:-1]))
-        basis, columns = ops.fori_loop(0, kept, grown, start)
+        basis, columns = ops.fori_loop(0, restart, grown, start)
         x = x + ops.matmul(ops.lstsq(columns, size * first), basis[:-1])
         return x, b - matvec(x)
 
-    cycles = -(-(most or 10 * ops.size(b)) // kept)
+    cycles = -(-(most or 10 * ops.size(b)) // restart)
     return loop(lambda x, r: _norm(r) > goal, body, (ops.zeros_like(b), b), cycles)[0]
 
 

@@ -216,40 +216,42 @@ def is_complex(x) -> bool:
 
 def jacobian(at: Point, rows_of: Callable):
     """The Jacobian at ``at`` from ``rows_of(func, inputs)``, which sees only inputs and outputs with elements."""
-    kept = [i for i, x in enumerate(at.leaves) if not is_empty(x)]
+    nonempty = [i for i, x in enumerate(at.leaves) if not is_empty(x)]
     outputs = at.run(*at.leaves)
 
     def full(*xs):
-        return tuple(y for y in at.run(*_filled(at.leaves, kept, xs)) if not is_empty(y))
+        return tuple(y for y in at.run(*_filled(at.leaves, nonempty, xs)) if not is_empty(y))
 
-    some = kept and not all(map(is_empty, outputs))
-    rows = iter(rows_of(full, tuple(at.leaves[i] for i in kept)) if some else ())
-    return at.rows([_block_row(y, at.leaves, kept, next(rows) if some and not is_empty(y) else ()) for y in outputs])
+    some = nonempty and not all(map(is_empty, outputs))
+    rows = iter(rows_of(full, tuple(at.leaves[i] for i in nonempty)) if some else ())
+    return at.rows(
+        [_block_row(y, at.leaves, nonempty, next(rows) if some and not is_empty(y) else ()) for y in outputs]
+    )
 
 
 def hessian(at: Point, rows_of: Callable):
     """The Hessian at ``at`` from ``rows_of(func, inputs)``, which sees only inputs with elements."""
-    kept = [i for i, x in enumerate(at.leaves) if not is_empty(x)]
+    nonempty = [i for i, x in enumerate(at.leaves) if not is_empty(x)]
 
     def full(*xs):
-        return at.scalar(*_filled(at.leaves, kept, xs))
+        return at.scalar(*_filled(at.leaves, nonempty, xs))
 
-    inputs = tuple(at.leaves[i] for i in kept)
-    if not kept:
+    inputs = tuple(at.leaves[i] for i in nonempty)
+    if not nonempty:
         full()
-    rows = iter(rows_of(full, inputs) if kept else ())
-    found = [_block_row(x, at.leaves, kept, () if is_empty(x) else next(rows)) for x in at.leaves]
+    rows = iter(rows_of(full, inputs) if nonempty else ())
+    found = [_block_row(x, at.leaves, nonempty, () if is_empty(x) else next(rows)) for x in at.leaves]
     return at.inputs([at.inputs(row) for row in found])
 
 
-def _filled(leaves: list, kept: list[int], xs) -> list:
+def _filled(leaves: list, nonempty: list[int], xs) -> list:
     given = iter(xs)
-    return [next(given) if i in kept else x for i, x in enumerate(leaves)]
+    return [next(given) if i in nonempty else x for i, x in enumerate(leaves)]
 
 
-def _block_row(y, leaves: list, kept: list[int], row) -> list:
+def _block_row(y, leaves: list, nonempty: list[int], row) -> list:
     """A row of blocks for all inputs: blocks from ``row``, and empty blocks for the inputs without elements."""
-    there = dict(zip(kept, row))
+    there = dict(zip(nonempty, row))
     return [there[i] if i in there else _nothing(y, x) for i, x in enumerate(leaves)]
 
 

@@ -220,9 +220,9 @@ def newton(hessian: np.ndarray, gradient: np.ndarray, inside: np.ndarray) -> tup
     scale = diagonal_scale(hessian)[inside]
     values, vectors = np.linalg.eigh(hessian[np.ix_(inside, inside)] / np.outer(scale, scale))
     along = vectors.T @ (gradient[inside] / scale)
-    kept = values > 1e-9
-    step[inside] = -(vectors[:, kept] @ (along[kept] / values[kept])) / scale
-    return step, float(np.sum(along[kept] ** 2 / values[kept]))
+    positive = values > 1e-9
+    step[inside] = -(vectors[:, positive] @ (along[positive] / values[positive])) / scale
+    return step, float(np.sum(along[positive] ** 2 / values[positive]))
 
 
 class Held:

@@ -145,12 +145,12 @@ class Laplace(Likelihood):
         indices = self._programs.hessian.pattern.tocoo()
         self._pattern, _ = _pattern.coordinate_pattern(shape, indices.row, indices.col)
         self._diagonal = self._pattern.diagonal
-        kept = layout.integrated[indices.row] & layout.integrated[indices.col]
-        self._integrated = np.flatnonzero(kept)
+        both = layout.integrated[indices.row] & layout.integrated[indices.col]
+        self._integrated = np.flatnonzero(both)
         number = np.cumsum(layout.integrated) - 1
         self._count = int(layout.integrated.sum())
         self._inner, _ = _pattern.coordinate_pattern(
-            2 * (self._count,), number[indices.row[kept]], number[indices.col[kept]]
+            2 * (self._count,), number[indices.row[both]], number[indices.col[both]]
         )
         flat = [name for name, place in zip(self.random_names, self._diagonal) if place == self._pattern.count]
         if flat:

@@ -270,8 +270,8 @@ def _mixing(chains: np.ndarray) -> dict[str, float]:
     pairs = rho[: half // 2 * 2].reshape(-1, 2).sum(1)
     pairs[0] = rho[0] + rho[1]
     ends = np.flatnonzero(pairs < 0)
-    kept = np.minimum.accumulate(pairs[: ends[0]] if ends.size else pairs)
-    return {"ess": float(halves.size / max(2 * kept.sum() - 1, 1e-3)), "r_hat": float(np.sqrt(whole / within))}
+    monotone = np.minimum.accumulate(pairs[: ends[0]] if ends.size else pairs)
+    return {"ess": float(halves.size / max(2 * monotone.sum() - 1, 1e-3)), "r_hat": float(np.sqrt(whole / within))}
 
 
 # No-U-Turn ------------------------------------------------------------------------------------------------------------

@@ -136,9 +136,9 @@ def extended(x, before: int, after: int, how: str, axis: int = -1, fill=0.0):
     y = ops.take(x, places, axis)
     if how != "odd":
         return y
-    kept = constant_like(inner, real_like(x))
-    kept = ops.reshape(kept, [-1] + [1] * (len(x.shape) - 1 - axis))
-    return ops.where(kept > 0, y, 2 * ops.take(x, edges, axis) - y)
+    inside = constant_like(inner, real_like(x))
+    inside = ops.reshape(inside, [-1] + [1] * (len(x.shape) - 1 - axis))
+    return ops.where(inside > 0, y, 2 * ops.take(x, edges, axis) - y)
 
 
 @tracing.constant

@@ -196,14 +196,14 @@ class _Rows:
         self.program, self.axes, self.axis = program, axes, axis
         self.count, self.smooth, self.failure = program.count, program.smooth, program.failure
         self.effects, self.looks = program.effects, {}
-        self.kept = [0 if v else None for v in program.varying([a is not None for a in axes])]
+        self.residual_axes = [0 if v else None for v in program.varying([a is not None for a in axes])]
 
     def values(self, arguments):
-        out = ([0] * len(self.smooth), self.kept)
+        out = ([0] * len(self.smooth), self.residual_axes)
         return _vmap(self.axis, self.program.values, (list(self.axes),), out)(list(arguments))
 
     def gradients(self, residuals, upstreams):
-        found = _vmap(self.axis, self.program.gradients, (self.kept, 0), 0)(list(residuals), list(upstreams))
+        found = _vmap(self.axis, self.program.gradients, (self.residual_axes, 0), 0)(list(residuals), list(upstreams))
         return [
             None if g is None else g.sum(0, dtype=g.dtype) if a is None else jnp.moveaxis(g, 0, a)
             for g, a in zip(found, self.axes)

@@ -288,9 +288,9 @@ def _keeps_rules(inputs: list) -> bool:
 
 
 def _custom_compiled(run, inputs: list) -> list:
-    kept = _keeps_rules(inputs)
+    keeps_rules = _keeps_rules(inputs)
     values, pull = run(*inputs)
-    if not kept:
+    if not keeps_rules:
         return [v.detach() for v in values]  # no gradient rather than a wrong one
     wanted = torch.is_grad_enabled() and any(x.requires_grad for x in inputs)
     if not wanted:

@@ -255,6 +255,6 @@ def _drop_linear_rows(maps, rows: np.ndarray):
     """The maps without the other rows, whose ends enter ``y`` linearly, such as sums of all effects."""
     bends = np.zeros(maps.shape[0], bool)
     bends[rows] = True
-    kept = patterns.csc((bends[maps.indices], maps.indices, maps.indptr), maps.shape)
-    kept.eliminate_zeros()
-    return kept
+    remaining = patterns.csc((bends[maps.indices], maps.indices, maps.indptr), maps.shape)
+    remaining.eliminate_zeros()
+    return remaining

@@ -223,12 +223,12 @@ def _average(a, axis=None, weights=None, returned=False, keepdims=False):
     y = ops.average(a, axis, weights)
     rank = len(shape_of(a))
     gone = range(rank) if axis is None else {i % rank for i in np.atleast_1d(axis)}
-    kept = tuple(1 if i in gone else n for i, n in enumerate(shape_of(a)))
-    y = ops.reshape(y, kept) if keepdims else y
+    reduced_shape = tuple(1 if i in gone else n for i, n in enumerate(shape_of(a)))
+    y = ops.reshape(y, reduced_shape) if keepdims else y
     if not returned:
         return y
     if weights is None:
-        total = ops.full_like(y, int(np.prod(shape_of(a))) / max(int(np.prod(kept)), 1))
+        total = ops.full_like(y, int(np.prod(shape_of(a))) / max(int(np.prod(reduced_shape)), 1))
     else:
         if shape_of(weights) != shape_of(a):
             weights = ops.reshape(weights, [n if i in gone else 1 for i, n in enumerate(shape_of(a))])

@@ -263,10 +263,10 @@ def _constrained(problem: Problem, x: np.ndarray, limits: Bounds, conditions: Se
     matrix = np.array([row for row, _ in rows])
     multipliers = np.linalg.lstsq(matrix.T, problem.slope(x), rcond=None)[0]
     signs = np.array([sign for _, sign in rows])
-    kept = (signs == 0) | (signs * multipliers > BOUND_TOLERANCE * (1 + np.abs(multipliers).max()))
-    taken = np.split(kept, np.cumsum([len(places) for _, places, _ in parts])[:-1])
+    active = (signs == 0) | (signs * multipliers > BOUND_TOLERANCE * (1 + np.abs(multipliers).max()))
+    taken = np.split(active, np.cumsum([len(places) for _, places, _ in parts])[:-1])
     parts = [(c, places[k], ends[k]) for (c, places, ends), k in zip(parts, taken) if k.any()]
-    start = np.concatenate([x, multipliers[kept]])
+    start = np.concatenate([x, multipliers[active]])
     at = ops.convert_to_tensor(at)
 
     def residual(held: bool):

@@ -82,7 +82,7 @@ class Sample:
 
     Attributes:
         x: a tensor of a floating dtype; 1 where ``nan_policy`` omits an element.
-        kept: True where an element counts; None if all do.
+        mask: True where an element counts; None if all do.
         n: the number that count: an integer, or a tensor whose last size is 1.
     """
 
@@ -94,7 +94,7 @@ class Sample:
         self.axes, self.keepdims = _checks.check_axes(self.function, axis, len(a.shape)), keepdims
         self.x = last(a, self.axes)
         self.weights = None if weights is None else self._weights(given[1], len(a.shape))
-        self.kept: Any = None
+        self.mask: Any = None
         if nan_policy == "raise":
             values = _checks.known(a)
             if values is None or np.isnan(values).any():
@@ -120,27 +120,27 @@ class Sample:
             argument="weights",
         )
 
-    def keep(self, kept) -> None:
-        """Omit elements where ``kept`` is false."""
-        self.kept = kept if self.kept is None else self.kept & kept
-        self.x = ops.where(kept, self.x, 1.0)
+    def keep(self, mask) -> None:
+        """Omit elements where ``mask`` is false."""
+        self.mask = mask if self.mask is None else self.mask & mask
+        self.x = ops.where(mask, self.x, 1.0)
 
     @property
     def n(self):
         size = self.x.shape[-1]
-        if self.kept is None and isinstance(size, int):
+        if self.mask is None and isinstance(size, int):
             return size
         return self.sum(ops.ones_like(self.x))
 
     def sum(self, y):
         """Return the sum of the elements that count, with a last size of 1."""
-        return ops.sum(y if self.kept is None else ops.where(self.kept, y, 0.0), -1, True)
+        return ops.sum(y if self.mask is None else ops.where(self.mask, y, 0.0), -1, True)
 
     def mean(self, y=None):
         """Return the weighted mean of the elements that count, with a last size of 1."""
         y = self.x if y is None else y
         if self.weights is None:
-            return ops.mean(y, -1, True) if self.kept is None else self.sum(y) / ops.where(self.n > 0, self.n, math.nan)
+            return ops.mean(y, -1, True) if self.mask is None else self.sum(y) / ops.where(self.n > 0, self.n, math.nan)
         return self.sum(y * self.weights) / self.sum(self.weights + ops.zeros_like(self.x))
 
     def moment(self, order: int, center=None):
@@ -164,7 +164,7 @@ class Sample:
     def root(self, var):
         """Return the root of a variance, with a derivative of 0 where all elements equal the mean."""
         distance = self.x - self.mean()
-        return root(var, distance if self.kept is None else ops.where(self.kept, distance, 0.0))
+        return root(var, distance if self.mask is None else ops.where(self.mask, distance, 0.0))
 
     def marked(self, y):
         """Return a result with NaN where an element is NaN, which trimming a sorted sample would lose."""
@@ -180,7 +180,7 @@ class Sample:
 
 def extreme(sample, reduce, neutral):
     """Return the smallest or largest element that counts, NaN if none does."""
-    if sample.kept is None:
+    if sample.mask is None:
         return reduce(sample.x, -1, True)
-    value = reduce(ops.where(sample.kept, sample.x, neutral), -1, True)
-    return ops.where(ops.any(sample.kept, -1, True), value, math.nan)
+    value = reduce(ops.where(sample.mask, sample.x, neutral), -1, True)
+    return ops.where(ops.any(sample.mask, -1, True), value, math.nan)

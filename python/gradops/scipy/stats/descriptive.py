@@ -199,7 +199,7 @@ def describe(a: Tensor, axis: Axes = 0, ddof: Operand = 1, bias=True, nan_policy
         The formulas'.
     """
     sample = Sample("describe", a, axis, nan_policy)
-    n = sample.n if sample.kept is None else ops.cast(sample.result(sample.n), "int64")
+    n = sample.n if sample.mask is None else ops.cast(sample.result(sample.n), "int64")
     low, high = extreme(sample, ops.min, np.inf), extreme(sample, ops.max, -np.inf)
     found = (sample.mean(), sample.var(ddof), _skew(sample, bias), _kurtosis(sample, True, bias))
     return DescribeResult(n, (sample.result(low), sample.result(high)), *map(sample.result, found))

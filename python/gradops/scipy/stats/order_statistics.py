@@ -49,8 +49,8 @@ def iqr(
     if ends.shape != (2,) or not (0 <= ends[0] and ends[1] <= 100):
         raise ArgumentError(f"`{sample.function}`: `rng` must be two percentages.", argument="rng")
     values, quantile = sample.x, ops.quantile
-    if sample.kept is not None:
-        values, quantile = ops.where(sample.kept, values, math.nan), ops.nanquantile
+    if sample.mask is not None:
+        values, quantile = ops.where(sample.mask, values, math.nan), ops.nanquantile
     low, high = (quantile(values, float(p) / 100, -1, interpolation, True) for p in ends)
     return sample.result(_scaled(sample.function, high - low, scale, {"normal": 2 * NORMAL_QUARTILE}))
 
@@ -78,9 +78,9 @@ def median_abs_deviation(
     if not own and not callable(center):
         raise ArgumentTypeError(f"`{sample.function}`: `center` must be a function.", argument="center")
     x = sample.x
-    if sample.kept is not None:
-        middle = ops.nanmedian(ops.where(sample.kept, x, math.nan), -1, True)
-        found = ops.nanmedian(ops.where(sample.kept, ops.abs(x - middle), math.nan), -1, True)
+    if sample.mask is not None:
+        middle = ops.nanmedian(ops.where(sample.mask, x, math.nan), -1, True)
+        found = ops.nanmedian(ops.where(sample.mask, ops.abs(x - middle), math.nan), -1, True)
     else:
         middle = ops.median(x, -1, True) if own else ops.expand_dims(center(x, axis=-1), -1)
         found = ops.median(ops.abs(x - middle), -1, True)
@@ -132,8 +132,8 @@ def mode(a: Tensor, axis: Axes = 0, nan_policy="propagate", keepdims=False):
     count = sample.x.shape[-1]
     if not count:
         raise ShapeError(f"`{sample.function}`: there are no elements along `axis`.", argument="a")
-    omitted = sample.kept is not None
-    ordered = ops.sort(ops.where(sample.kept, sample.x, math.nan) if omitted else sample.x)
+    omitted = sample.mask is not None
+    ordered = ops.sort(ops.where(sample.mask, sample.x, math.nan) if omitted else sample.x)
     first, final = _bounds(_runs(ordered), count)
     length = final - first + 1
     if omitted:
