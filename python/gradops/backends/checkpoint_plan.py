@@ -86,14 +86,14 @@ class Plan:
 
     def free(self, step: Step, array) -> None:
         """Have ``array``, a result of ``step``, recomputed from the step's arguments, which are saved instead."""
-        step.kept = False
+        step.saved = False
         for handle in list(self.handles.values()):
             if handle.result.step is step:
-                handle.kept = None
+                handle.saved = None
         for source, given in next((pairs for known, pairs in self.recent if known is step), ()):
             if self.memory(given) == self.memory(array):
                 self.free(source.step, given)
-            elif source.step.kept:
+            elif source.step.saved:
                 step.taken.append(self.handle(source, None))
                 step.taken[-1].keep(given)
 
@@ -192,7 +192,7 @@ class Source:
 class Step(Call):
     """One operation to run again, on constants and on the values of its sources."""
 
-    __slots__ = ("plan", "drawn", "seq", "kept", "taken", "__weakref__")
+    __slots__ = ("plan", "drawn", "seq", "saved", "taken", "__weakref__")
     kind = Source
 
     def __init__(self, plan: Plan, function: Callable, arguments: tuple, drawn: Drawn | None = None):
@@ -200,7 +200,7 @@ class Step(Call):
         self.plan = plan
         self.drawn = drawn
         self.seq = plan.clock()
-        self.kept = plan.policy.others  # True if its results are saved where plain code would save them
+        self.saved = plan.policy.others  # True if its results are saved where plain code would save them
         self.taken: list[Handle] = []  # handles of arguments that are saved for it
 
     def sources(self) -> list[Step]:
@@ -231,21 +231,21 @@ class Result(Source):
         """The step after which the value is available."""
         return self.step if self.after is None or self.after.seq < self.step.seq else self.after
 
-    def kept(self) -> Any:
+    def saved(self) -> Any:
         """The value if the policy saves it, otherwise None."""
         handle = self.step.plan.handles.get((self.step, self.index, self.layout, self.after))
-        kept = handle is not None and handle.result.after is self.after and handle.kept
-        return kept.get() if kept else None
+        saved = handle is not None and handle.result.after is self.after and handle.saved
+        return saved.get() if saved else None
 
     def steps(self):
-        if self.kept() is not None:
+        if self.saved() is not None:
             return ()
         return (self.step,) if self.after is None else (self.step, self.after)
 
     def value(self, results):
-        kept = self.kept()
-        if kept is not None:
-            return kept
+        saved = self.saved()
+        if saved is not None:
+            return saved
         array = results[self.step][self.index]
         return array if self.layout is None else self.step.plan.view(array, self.layout)
 
@@ -289,26 +289,26 @@ class Handle:
     """A stand-in for an array that was not saved.
 
     ``stale`` is True if the scope itself wrote to the array after it was to be saved: no step produces that value.
-    ``kept`` is the array if the policy saves it.
+    ``saved`` is the array if the policy saves it.
     """
 
-    __slots__ = ("plan", "result", "origin", "stale", "kept", "__weakref__")
+    __slots__ = ("plan", "result", "origin", "stale", "saved", "__weakref__")
 
     def __init__(self, plan: Plan, result: Result, origin: Origin | None):
         self.plan = plan
         self.result = result
         self.origin = origin
         self.stale = False
-        self.kept: Origin | None = None
+        self.saved: Origin | None = None
 
     def keep(self, array) -> None:
         """Save the array."""
         array = self.plan.stored(array)
-        self.kept = Origin(self.plan, lambda: array, self.plan.version(array))
+        self.saved = Origin(self.plan, lambda: array, self.plan.version(array))
 
     def living(self) -> Any:
         """The array itself, as long as it is alive and unchanged."""
-        if self.kept is not None and (array := self.kept.get()) is not None:
+        if self.saved is not None and (array := self.saved.get()) is not None:
             return array
         array = self.origin.get() if self.origin is not None else None
         return array if array is None or self.result.layout is None else self.plan.view(array, self.result.layout)

@@ -333,7 +333,7 @@ def _handle(made: Storage, t) -> Handle | None:
             result = Result(output.step, output.index, None if output.layout == layout else layout, made.writer)
             handle = plan.handle(result, Origin(plan, output.tensor, _private.version(t)) if same else None)
             made.handles[handle] = layout
-            if output.step.kept:
+            if output.step.saved:
                 handle.keep(t)
             return handle
     return None

@@ -141,7 +141,7 @@ def _packed(value):
     if scope is not None and plan is not scope:
         return value  # saved by the open scope
     handle = plan.handle(result, Origin(plan, ref, since))
-    if result.step.kept:
+    if result.step.saved:
         handle.keep(value)
     return handle
 
