@@ -132,7 +132,7 @@ class _Custom(_functions.Made, Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         backend = None if kwargs or not args else owner(type(args[0]))
         if backend is None:
-            return self._of_any(args, kwargs)
+            return self._call_general(args, kwargs)
         derivatives, form = backend.derivatives, self._form
         inputs: tuple = args
         places = None
@@ -140,7 +140,7 @@ class _Custom(_functions.Made, Generic[P, R]):
             places = [i for i, x in enumerate(args) if type(x) not in _NUMBERS]
             inputs = tuple([args[i] for i in places])
         if not derivatives.eager() or len(inputs) > 1 and _owner(inputs) is None:
-            return self._of_any(args, kwargs)
+            return self._call_general(args, kwargs)
         returned = self.f(*args)
         if form is not None or type(returned) is not tuple or len(returned) != 2 or not callable(returned[1]):
             returned = self._pair(returned)
@@ -156,12 +156,12 @@ class _Custom(_functions.Made, Generic[P, R]):
         values = derivatives.attach(values, pull, inputs)
         return values[0] if structure is _tree.LEAF else _tree.unflatten(structure, values)
 
-    def _of_any(self, args, kwargs):
+    def _call_general(self, args, kwargs):
         """The value of a call with any arguments; the general path."""
         if kwargs:
             args, kwargs = self.arguments.positional(args, kwargs)
         elif args and (found := _owner(args)) is not None:
-            return self._of_tensors(*found, args)
+            return self._call_tensors(*found, args)
         leaves, form = _tree.flatten((args, kwargs))
         if any(map(backends.is_symbolic, leaves)):
             return call_symbolically(self, args, kwargs)
@@ -185,7 +185,7 @@ class _Custom(_functions.Made, Generic[P, R]):
         values = derivatives_of(backend, inputs).custom(run, inputs)
         return values[0] if structure is _tree.LEAF else _tree.unflatten(structure, values)
 
-    def _of_tensors(self, backend, derivatives, inputs):
+    def _call_tensors(self, backend, derivatives, inputs):
         """The value of a call with tensors of one library only, while it is traced or transformed."""
         structure: Any = _tree.LEAF
 
@@ -221,7 +221,7 @@ class _Custom(_functions.Made, Generic[P, R]):
         def pull(upstreams):
             check_unwritten(read)
             upstream = upstreams[0] if parts is _tree.LEAF else _tree.unflatten(parts, upstreams)
-            found = self._by_leaf(gradient, wants.call(gradient, upstream, args, kwargs), args, kwargs)
+            found = self._leaf_gradients(gradient, wants.call(gradient, upstream, args, kwargs), args, kwargs)
             return [fit(g, x) for g, x in zip(found if places is None else [found[i] for i in places], xs)]
 
         return values, parts, pull
@@ -235,11 +235,11 @@ class _Custom(_functions.Made, Generic[P, R]):
             result = gradient(upstreams[0])
             if len(xs) == 1 and is_tensor(result):  # like `_of_one`, but traced
                 return (fit(result, xs[0]),)
-            return [fit(g, x) for g, x in zip(self._by_leaf(gradient, result, xs, {}), xs)]
+            return [fit(g, x) for g, x in zip(self._leaf_gradients(gradient, result, xs, {}), xs)]
 
         return pull
 
-    def _by_leaf(self, gradient, result, args, kwargs) -> list:
+    def _leaf_gradients(self, gradient, result, args, kwargs) -> list:
         """A gradient function's gradients, one for each leaf of the arguments; R's lists keep their own order."""
         return leaf_gradients(result, args, kwargs, self.arguments.names, hasattr(gradient, "own_order"))
 
@@ -305,7 +305,7 @@ def _single_gradient(upstream, residuals):
     g = result[0] if type(result) is tuple and len(result) == len(args) else result
     if g.__class__ is x.__class__ and g.dtype is x.dtype and g.shape == x.shape:
         return g
-    return fit(g if is_tensor(g) else function._by_leaf(gradient, result, args, {})[0], x)
+    return fit(g if is_tensor(g) else function._leaf_gradients(gradient, result, args, {})[0], x)
 
 
 def _selected_gradients(upstream, residuals):
@@ -315,7 +315,7 @@ def _selected_gradients(upstream, residuals):
         check_unwritten(read)
     result = gradient(upstream) if form.alone else form.call(gradient, upstream, args, {})
     if type(result) is not tuple or len(result) != len(args):
-        result = function._by_leaf(gradient, result, args, {})
+        result = function._leaf_gradients(gradient, result, args, {})
     return map(fit, result, args) if places is None else [fit(result[i], args[i]) for i in places]
 
 

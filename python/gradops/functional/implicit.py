@@ -85,9 +85,9 @@ def fixed_point(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int
     unknowns = _Unknowns("fixed_point", x0, theta, lambda x: f(x, *theta))
 
     def residual(x):
-        return ops.subtract(unknowns.of_vector(x), x)
+        return ops.subtract(unknowns.vector_function(x), x)
 
-    return unknowns.solved(residual, _iterated("fixed_point", unknowns.of_vector, tol, most))
+    return unknowns.solved(residual, _iterated("fixed_point", unknowns.vector_function, tol, most))
 
 
 def root(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int = 100):
@@ -127,7 +127,7 @@ def root(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int = 100)
     check_functions("root", f=f)
     most = integer("root", max_iterations, "max_iterations", 1)
     unknowns = _Unknowns("root", x0, theta, lambda x: f(x, *theta))
-    residual = unknowns.of_vector
+    residual = unknowns.vector_function
 
     def newton(x):
         return ops.subtract(x, _inverse(residual, x)(residual(x)))
@@ -263,11 +263,11 @@ def linear_solve(matvec: Callable, b, *, method: str = "gmres", tol: float = 1e-
     right = unknowns.vector(b) if any(map(ops.is_tensor, _tree.leaves_of(b))) else unknowns.start
 
     def residual(x):
-        return ops.subtract(unknowns.of_vector(x), right)
+        return ops.subtract(unknowns.vector_function(x), right)
 
     def found(b):
-        x = solve(unknowns.of_vector, b, tol, most)
-        rest = ops.subtract(unknowns.of_vector(x), b)
+        x = solve(unknowns.vector_function, b, tol, most)
+        rest = ops.subtract(unknowns.vector_function(x), b)
         return x, _norm(rest) > 10 * max(tol, 10 * epsilon(b)) * _norm(b)
 
     return unknowns.solved(residual, found, solve)
@@ -332,7 +332,7 @@ class _Unknowns:
         parts = [ops.reshape(x[i:j], s) for i, j, s in zip(ends, ends[1:], self.shapes)]
         return _tree.unflatten(self.form, parts)
 
-    def of_vector(self, x):
+    def vector_function(self, x):
         """``f`` as a function from vectors to vectors."""
         return self.vector(self.f(self.tree(x)))
 

@@ -106,25 +106,25 @@ class Flat:
         leaves, self._weights = _tree.flatten(v)
         return tuple(leaves)
 
-    def of_inputs(self, values):
+    def input_structure(self, values):
         return values if self.structure is None else _tree.unflatten(self.structure, values)
 
-    def of_outputs(self, values):
+    def output_structure(self, values):
         return values if self._structure is None else _tree.unflatten(self._structure, values)
 
     def rows(self, result):
         if self._structure is not None or self.structure is not None and self._several:
-            return self.of_outputs(tuple(map(self.of_inputs, result)))
-        return self.of_inputs(result)
+            return self.output_structure(tuple(map(self.input_structure, result)))
+        return self.input_structure(result)
 
     def squares(self, result):
-        return result if self.structure is None else self.of_inputs([self.of_inputs(row) for row in result])
+        return result if self.structure is None else self.input_structure([self.input_structure(row) for row in result])
 
     def pulled(self, result):
-        return self.of_outputs(result[0]), self.of_inputs(result[1])
+        return self.output_structure(result[0]), self.input_structure(result[1])
 
     def pushed(self, result):
-        return self.of_outputs(result[0]), self.of_outputs(result[1])
+        return self.output_structure(result[0]), self.output_structure(result[1])
 
 
 def tensors_of(y) -> tuple:

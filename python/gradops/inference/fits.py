@@ -240,12 +240,12 @@ class Held:
         return value, np.delete(gradient, self.k)
 
     def hessian(self, others):
-        return self._without_parameter(self.model.hessian(self._whole(others)))
+        return self._drop_parameter(self.model.hessian(self._whole(others)))
 
     def information(self, others):
-        return self._without_parameter(self.model.information(self._whole(others)))
+        return self._drop_parameter(self.model.information(self._whole(others)))
 
-    def _without_parameter(self, hessian: np.ndarray) -> np.ndarray:
+    def _drop_parameter(self, hessian: np.ndarray) -> np.ndarray:
         return np.delete(np.delete(hessian, self.k, 0), self.k, 1)
 
 

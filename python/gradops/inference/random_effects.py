@@ -264,7 +264,7 @@ class Laplace(Likelihood):
                 continue
             near = near and (halving == 0 or fall < 1e-12 * (1 + abs(value)))  # below the noise of the value
             if ridge and halving == 0 and fall <= 1e-12:
-                raise self._without_curvature(values, theta)
+                raise self._curvature_error(values, theta)
             change = new_gradient - gradient
             product = float(change @ (moved - u))
             if product > 0 and not quadratic:
@@ -273,7 +273,7 @@ class Laplace(Likelihood):
             if ridge or halving:
                 factor, fall = None, np.inf
         if ridge:
-            raise self._without_curvature(values, theta)
+            raise self._curvature_error(values, theta)
         raise self._failed(f"has no minimum after {MAX_STEPS} steps", theta, u)
 
     def _joint_gradient(self, theta, u: np.ndarray) -> tuple[float, np.ndarray]:
@@ -292,7 +292,7 @@ class Laplace(Likelihood):
             values = values.copy()
             values[self._diagonal] += grown - ridge
             ridge = grown
-        raise self._without_curvature(values, theta)
+        raise self._curvature_error(values, theta)
 
     def _failed(self, what: str, theta, u) -> InferenceError:
         k = int(np.argmax(np.abs(self._joint_gradient(self.tensor(theta), u)[1])))
@@ -301,7 +301,7 @@ class Laplace(Likelihood):
             f"{self.random_names[k]} = {u[k]:.6g}."
         )
 
-    def _without_curvature(self, values, theta) -> InferenceError:
+    def _curvature_error(self, values, theta) -> InferenceError:
         weak = np.argsort(values[self._diagonal])[:3]
         return InferenceError(
             "the likelihood has no positive curvature by the random effects at "
@@ -311,7 +311,7 @@ class Laplace(Likelihood):
 
     # Value and gradient -----------------------------------------------------------------------------------------------
 
-    def _by_integrated(self, factor: Factor) -> Factor:
+    def _integrated_factor(self, factor: Factor) -> Factor:
         """Return the factor of the Hessian by the effects that are integrated out, from that by all effects."""
         if self._count == len(self.random_names):
             return factor
@@ -343,7 +343,7 @@ class Laplace(Likelihood):
             value, gradient = self._integral(*map(self.tensor, (theta, *places)))
             return float(value), np.array(ops.convert_to_numpy(gradient))
         if self._count:
-            value += self._by_integrated(factor).logdet / 2 - self._count * np.log(2 * np.pi) / 2
+            value += self._integrated_factor(factor).logdet / 2 - self._count * np.log(2 * np.pi) / 2
         if not wants_gradient:
             return value, None
         if self._slope[0] is not self._mode:
@@ -353,7 +353,7 @@ class Laplace(Likelihood):
     def _gradient(self, theta, u, factor: Factor) -> np.ndarray:
         weights = np.zeros(self._pattern.count)
         if self._count:
-            weights[self._integrated] = self._by_integrated(factor).inverse(np.zeros((self._inner.count, 0)))
+            weights[self._integrated] = self._integrated_factor(factor).inverse(np.zeros((self._inner.count, 0)))
         weights = self.tensor(weights)
         if self._programs.is_quadratic:  # a Newton step is exact, and nothing else moves with the mode
             u = u - factor.solve(self._left[:, None])[:, 0]

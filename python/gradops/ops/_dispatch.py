@@ -136,7 +136,7 @@ class Op:
         kinds = key if type(key) is tuple else (key,)
         named = zip(self.positions, self.tensors, kinds)
         listed = [(p, name) for p, name, k in named if k in (list, tuple) or _LISTS & _contained_types(k)]
-        found = self._of_kinds(key, kinds, key)
+        found = self._choose_implementation(key, kinds, key)
         if not listed:
             return found
 
@@ -158,20 +158,20 @@ class Op:
 
     def read(self, key) -> Callable:
         """Return the implementation without storing it; kernels take lists of tensors as one tensor."""
-        return self._of_kinds(key, key if type(key) is tuple else (key,), None)
+        return self._choose_implementation(key, key if type(key) is tuple else (key,), None)
 
     def key_of(self, arguments) -> Any:
         """Return the table key of a call, as the public function computes it."""
         keys = [kind_of(arguments[p]) if p in self._places_of_many else type(arguments[p]) for p in self.positions]
         return keys[0] if len(keys) == 1 and not self.many else tuple(keys)
 
-    def _of_kinds(self, key, kinds: tuple, kept) -> Callable:
+    def _choose_implementation(self, key, kinds: tuple, kept) -> Callable:
         flat = [t for k in kinds for t in (k if type(k) is frozenset else (k,))]
         if any(map(backends.may_hold, flat)):
-            return self._of_held(key, kinds, flat)
+            return self._held_implementation(key, kinds, flat)
         return self._resolved(kept, kinds, flat)
 
-    def _of_held(self, key, kinds, flat) -> Callable:
+    def _held_implementation(self, key, kinds, flat) -> Callable:
         """Return an implementation that is called with the tensors that its arguments hold."""
 
         def implementation(*arguments):
@@ -213,7 +213,7 @@ class Op:
                 return implementation
         backend = backends.common(flat, self.name)
         if backend is None:
-            return self._without_tensor if observe is None else observe(self, self._without_tensor, None)
+            return self._call_without_tensor if observe is None else observe(self, self._call_without_tensor, None)
         backend = backends.computing(backend)
         implementation = self._implementation(backend, kinds)
         if observe is not None:
@@ -265,7 +265,7 @@ class Op:
                     return item
         return None
 
-    def _without_tensor(self, *arguments):
+    def _call_without_tensor(self, *arguments):
         sizes = [arguments[p] for p in self.sizes]
         backend = _owner_of_unknown(sizes) or config.default_backend()
         kernel = self.native(backend)

@@ -169,18 +169,18 @@ class Problem:
 
     def slope(self, x, *_) -> np.ndarray:
         """Return the gradient of a scalar function as a NumPy array."""
-        return self._of_numbers(functional.grad(self.held)(self._point(x)))
+        return self._as_numbers(functional.grad(self.held)(self._point(x)))
 
     def jacobian(self, x, *_) -> np.ndarray:
-        return self._of_numbers(functional.jacobian(self.held, self._point(x)))
+        return self._as_numbers(functional.jacobian(self.held, self._point(x)))
 
     def hessian(self, x, *_) -> np.ndarray:
-        return self._of_numbers(functional.hessian(self.held, self._point(x)))
+        return self._as_numbers(functional.hessian(self.held, self._point(x)))
 
     def _point(self, x):
         return self.tensor(np.asarray(x, float))
 
-    def _of_numbers(self, y) -> np.ndarray:
+    def _as_numbers(self, y) -> np.ndarray:
         return np.asarray(numbers(self.name, y, self.argument), float)
 
 

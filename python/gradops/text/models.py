@@ -46,7 +46,7 @@ class Model:
     def __repr__(self) -> str:
         return f"<model {self.name}>"
 
-    def without_secrets(self, message: str) -> str:
+    def hide_secrets(self, message: str) -> str:
         for secret in (*self._secrets, *_secrets()):
             message = message.replace(secret, "***")
         return _SECRET.sub("***", message)
@@ -125,7 +125,7 @@ def ask(model: Model, messages: Messages, what: str, hint: str | None = None) ->
         failure = type(error)(f"{{{call}}}: {error.template}", hint=error.hint_template, **fields)
     except Exception as error:
         said = f"{type(error).__name__}: {error}"
-        shown = model.without_secrets(said)
+        shown = model.hide_secrets(said)
         cause = error if shown == said else None
         failure = ModelError("{call}: the model failed. {said}", hint=hint, call=Given(what), said=Given(shown))
     if failure is not None:

@@ -97,7 +97,7 @@ class _Untraced:
             f = _vmap(axis, f, axes, 0)
         return f(*arguments), []
 
-    def in_rows(self, axes: tuple, axis):
+    def batched(self, axes: tuple, axis):
         return _Untraced(self.run, self.avals, self.plain, (*self.rows, (axes, axis)))
 
     def traced(self, moving: list):
@@ -106,7 +106,7 @@ class _Untraced:
         if key not in self._traced:
             program = _program(self.run, self.avals, self.plain, key)
             for axes, axis in self.rows:
-                program = program.in_rows(axes, axis)
+                program = program.batched(axes, axis)
             self._traced[key] = program
         return self._traced[key]
 
@@ -160,7 +160,7 @@ class _Program:
         found = iter([read(v, known) for v in self.outputs])
         return [next(found) if g else None for g in self.given]
 
-    def in_rows(self, axes: tuple, axis):
+    def batched(self, axes: tuple, axis):
         """The batched program, for arguments with the batch along ``axes``."""
         return _Rows(self, axes, axis)
 
@@ -209,7 +209,7 @@ class _Rows:
             for g, a in zip(found, self.axes)
         ]
 
-    def in_rows(self, axes: tuple, axis):
+    def batched(self, axes: tuple, axis):
         return _Rows(self, axes, axis)
 
     def varying(self, flags, results: bool = False):
@@ -284,7 +284,7 @@ def _differentiated(primals, tangents, *, program):
 def _batch_program(axis, values, dims, *, program):
     if all(d is None for d in dims):
         return _own.bind(*values, program=program), [None] * len(program.smooth)
-    rows = program.in_rows(tuple(dims), axis)
+    rows = program.batched(tuple(dims), axis)
     return _own.bind(*values, program=rows), [0] * len(program.smooth)
 
 

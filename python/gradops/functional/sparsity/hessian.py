@@ -86,7 +86,7 @@ class SparseHessian:
                 f"`SparseHessian`: `argnums` must be positions among {len(inputs)} inputs; got {argnums}.",
                 argument="argnums",
             )
-        at = Point(Flat(self._of_chosen(func, inputs), (), False), self._chosen(inputs), "SparseHessian")
+        at = Point(Flat(self._chosen_function(func, inputs), (), False), self._chosen(inputs), "SparseHessian")
         numpy = at.backend.is_tensor_type(np.ndarray)
         size = sum(ops.size(x) for x in at.leaves)
         if pattern is None and not numpy:
@@ -109,7 +109,7 @@ class SparseHessian:
     def _chosen(self, inputs) -> tuple:
         return tuple(inputs[k] for k in self.argnums)
 
-    def _of_chosen(self, func: Callable, inputs) -> Callable:
+    def _chosen_function(self, func: Callable, inputs) -> Callable:
         """``func`` as a function of the chosen arguments, with the others fixed to their values in ``inputs``."""
         given = list(inputs)
 
@@ -154,7 +154,7 @@ class SparseHessian:
         return self._compiled(*inputs)
 
     def _values(self, *inputs):
-        func, xs = self._of_chosen(self.func, inputs), self._chosen(inputs)
+        func, xs = self._chosen_function(self.func, inputs), self._chosen(inputs)
 
         def gradient(*xs):
             found = grad(func, tuple(range(len(xs))))(*xs)

@@ -82,9 +82,9 @@ class CubicHermiteSpline(PPoly):
         if tuple(slopes.shape) != tuple(y.shape):
             raise ShapeError(f"`{name}`: `dydx` must have the shape of `y`.", argument="dydx")
         finite(name, slopes, "dydx")
-        self._by_slopes(x, y, slopes, place, extrapolate)
+        self._set_slopes(x, y, slopes, place, extrapolate)
 
-    def _by_slopes(self, x, y, slopes, axis: int, extrapolate, otherwise: Any = True) -> None:
+    def _set_slopes(self, x, y, slopes, axis: int, extrapolate, otherwise: Any = True) -> None:
         h, steep = _steps(x, y)
         bend = (slopes[:-1] + slopes[1:] - 2 * steep) / h
         self.c = ops.stack([bend / h, (steep - slopes[:-1]) / h - bend, slopes[:-1], y[:-1]])
@@ -141,7 +141,7 @@ class CubicSpline(CubicHermiteSpline):
             slopes = slopes_around(x, y)
         else:
             slopes = slopes_between(x, y, [(kind, by_end.get(end)) for kind, end in zip(kinds, ("first", "last"))])
-        self._by_slopes(x, y, slopes, place, extrapolate, "periodic" if around else True)
+        self._set_slopes(x, y, slopes, place, extrapolate, "periodic" if around else True)
 
 
 ENDS = {"not-a-knot": 0, "clamped": 1, "natural": 2}
@@ -240,7 +240,7 @@ class PchipInterpolator(CubicHermiteSpline):
     def __init__(self, x: Tensor, y: Tensor, axis: Integer = 0, extrapolate=None):
         x, y, place, _ = _data("PchipInterpolator", x, y, axis)
         _real("PchipInterpolator", y)
-        self._by_slopes(x, y, _monotone(x, y), place, extrapolate)
+        self._set_slopes(x, y, _monotone(x, y), place, extrapolate)
 
 
 def _monotone(x, y):
@@ -305,7 +305,7 @@ class Akima1DInterpolator(CubicHermiteSpline):
         choice(name, method, ("akima", "makima"), "method")
         x, y, place, _ = _data(name, x, y, axis)
         _real(name, y)
-        self._by_slopes(x, y, _local(x, y, method == "makima"), place, extrapolate, False)
+        self._set_slopes(x, y, _local(x, y, method == "makima"), place, extrapolate, False)
 
     def extend(self, c, x) -> None:
         """Raise an error, as in SciPy."""

@@ -130,22 +130,22 @@ class sparray:
 
     def tocsc(self, copy=False):
         """Return the matrix in CSC format; the values are the same tensor."""
-        return self._as("csc")
+        return self._converted("csc")
 
     def tocsr(self, copy=False):
         """Return the matrix in CSR format; the values are the same tensor."""
-        return self._as("csr")
+        return self._converted("csr")
 
     def tocoo(self, copy=True):
         """Return the matrix in COO format; the values are the same tensor."""
-        return self._as("coo")
+        return self._converted("coo")
 
     def asformat(self, format, copy=False):
         """Return the matrix in a format, ``"csc"``, ``"csr"`` or ``"coo"``; None keeps its own."""
         _checks.choice("sparse", format, (None, *FORMATS), "format")
-        return self if format is None else self._as(format)
+        return self if format is None else self._converted(format)
 
-    def _as(self, format: str):
+    def _converted(self, format: str):
         return made(kind_of(format, isinstance(self, spmatrix)), self.pattern, self.values)
 
     def copy(self):

@@ -70,7 +70,7 @@ class _Integral:
     def log(self):
         return log(self.total) + log(self.scale)
 
-    def on_scale(self, scale):
+    def rescaled(self, scale):
         """Return the integral with nodes on another scale."""
         return _Integral(self.exponent, 0 * self.scale + scale, *self.parameters)
 
@@ -382,7 +382,7 @@ def _both(test, first, second):
 
 def _rates_of_small(first, second, place, rest, integral):
     """Return the rates by integration by parts, on nodes of scale 1: means of s, about 1 / first, would lose digits."""
-    near = integral.on_scale(1.0)
+    near = integral.rescaled(1.0)
     size = integral.total * integral.scale
 
     def part(s, first, power, odds):
@@ -500,7 +500,7 @@ def f_slope(m, n, x, which: int):
         """Over nodes on the scale 1, as in :func:`beta_rates`."""
         first, second, place, other = of(m_, 0.05), of(n_, 1.0), of(p_, 0.01), of(q_, 0.99)
         integral = _beta_integral(first, second, place, other)
-        near, size, odds = integral.on_scale(1.0), integral.total * integral.scale, place / other
+        near, size, odds = integral.rescaled(1.0), integral.total * integral.scale, place / other
         by_first, _ = _rates_of_small(first, second, place, other, integral)
         left = near.sum(lambda s, *_: exp(-s)) / size
         column = _column(place + 0 * first + 0 * second)

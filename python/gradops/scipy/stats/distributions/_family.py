@@ -325,9 +325,9 @@ Gradient:
         none, all_of_it = (-math.inf, 0.0) if as_log else (0.0, 1.0)
         first, last = (none, all_of_it) if lower else (all_of_it, none)
         value = ops.where(below, first, ops.where(above, last, value))
-        return marked(valid, self._with_slopes(value, beyond, ends, lower, shapes))
+        return marked(valid, self._add_slopes(value, beyond, ends, lower, shapes))
 
-    def _with_slopes(self, value, z, ends, lower: bool, shapes):
+    def _add_slopes(self, value, z, ends, lower: bool, shapes):
         """Add to tails the slopes at the ends of the support that their formulas lack."""
         return value
 
@@ -479,7 +479,7 @@ class Continuous(Distribution):
     by_density = False
     """Whether the formula of tails has no slope at the ends of the support although the density is finite."""
 
-    def _with_slopes(self, value, z, ends, lower: bool, shapes):
+    def _add_slopes(self, value, z, ends, lower: bool, shapes):
         """Leave out logarithms, which are infinite at the ends."""
         if not self.by_density:
             return value
