@@ -68,7 +68,6 @@ bench: setup
 page_tests := site architecture trust reviewers docstrings
 docs: setup
 	$(python) tools/generate_r
-	$(python) tools/stubs
 	$(python) tools/ops_table.py
 	$(python) tools/engines_table.py
 	tools/setup # the wrappers made above; roxygen2 reads them installed, as it would need pkgbuild to compile src/

@@ -137,7 +137,10 @@ def test_tarball_is_built_without_the_environments():
 @pytest.mark.slow
 def test_contents_of_the_python_packages(tmp_path):
     pytest.importorskip("hatchling")
+    stubs = {f"gradops/{name}" for name in ("ops/__init__.pyi", "autodiff/_methods.pyi")}
     for target in ("sdist", "wheel"):
+        for name in stubs:
+            (ROOT / "python" / name).unlink(missing_ok=True)
         build = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(tmp_path)]
         subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     (source,), (wheel,) = tmp_path.glob("*.tar.gz"), tmp_path.glob("*.whl")
@@ -148,9 +151,9 @@ def test_contents_of_the_python_packages(tmp_path):
     core = {p.relative_to(ROOT / "python").as_posix() for p in (ROOT / "python" / "gradops").rglob("*.py")}
     information = f"gradops-{gradops.__version__}.dist-info"
     papers = {f"{information}/{name}" for name in ("METADATA", "WHEEL", "RECORD", "licenses/LICENSE.md")}
-    assert {name for name in installed if not name.endswith(("py.typed", ".pyi"))} == core | papers
+    assert installed == core | papers | stubs | {"gradops/py.typed"}
     tests = {p.relative_to(ROOT).as_posix() for p in (ROOT / "tests" / "python").rglob("*.py")}
-    assert tests | {f"python/{name}" for name in core} <= inside
+    assert tests | {f"python/{name}" for name in core | stubs} <= inside
     assert {"CITATION.cff", "LICENSE.md", "NEWS.md", "README.md", "pyproject.toml", "tools/versions.csv"} <= inside
     assert not any(name.startswith(("R/", "man/", ".venv", ".build", "tests/testthat")) for name in inside)
 
