@@ -1,5 +1,10 @@
-# Ops whose R signature differs from Python's. The others are in generated-ops-*.R, made by tools/generate_r.
+# Ops whose R signature differs from Python's. The others are in generated-ops-*.R, made by tools/generate_r, which also
+# adds these comments to the families' pages.
 
+#' @evalNamespace sprintf("export(%s)", setdiff(ls(asNamespace("gradops"), pattern = "^op_[a-z0-9_]+$"), "op_name"))
+NULL
+
+#' @noRd
 #' @rdname ops_sequences_of_numbers
 #' @details
 #' \describe{
@@ -11,7 +16,6 @@
 #' @param include_end Include `end` if a step reaches it.
 #' @returns `op_arange()`: A vector tensor on the default backend, of `dtype`; by default integer for R integers, else
 #'   the dtype of [config_floatx()].
-#' @export
 op_arange <- function(start, end, step = 1L, dtype = NULL, include_end = TRUE) {
   if (missing(end)) {
     end <- start
@@ -28,6 +32,7 @@ op_arange <- function(start, end, step = 1L, dtype = NULL, include_end = TRUE) {
   call_op("arange", start, if (whole) as.integer(stop) else stop - step / 2, step, dtype)
 }
 
+#' @noRd
 #' @rdname ops_mapped_functions
 #' @details
 #' \describe{
@@ -46,7 +51,6 @@ op_arange <- function(start, end, step = 1L, dtype = NULL, include_end = TRUE) {
 #' - `gradops_error_argument`: an invalid signature; from the function, a wrong number of arguments (`op_vectorize()`).
 #' - `gradops_error_shape`: from the function, arguments that do not broadcast or do not fit the signature
 #'   (`op_vectorize()`).
-#' @export
 op_vectorize <- function(func, ..., excluded = NULL, signature = NULL) {
   check_function(func)
   excluded <- lapply(excluded, function(argument) if (is.numeric(argument)) as.integer(argument) - 1L else argument)
@@ -57,6 +61,7 @@ op_vectorize <- function(func, ..., excluded = NULL, signature = NULL) {
   function(...) several(call_python(vectorized(), list(...)))
 }
 
+#' @noRd
 #' @rdname ops_properties_of_tensors
 #' @details
 #' \describe{
@@ -64,12 +69,12 @@ op_vectorize <- function(func, ..., excluded = NULL, signature = NULL) {
 #' }
 #' @returns `op_shape()`: An integer vector, of length 0 for a single number; `NA` for a size that a TensorFlow graph
 #'   does not know.
-#' @export
 op_shape <- function(x) {
   sizes <- py_to_r(call_op("shape", operand(x)))
   vapply(sizes, function(size) size %||% NA_integer_, 0L)
 }
 
+#' @noRd
 #' @rdname ops_elements_by_position
 #' @details
 #' \describe{
@@ -82,11 +87,11 @@ op_shape <- function(x) {
 #' @returns `op_get_item()`: A tensor of `x`'s dtype; a single position drops its dimension.
 #' @section Errors:
 #' - `gradops_error_axis`: a position out of range, or more positions than dimensions (`op_get_item()`).
-#' @export
 op_get_item <- function(x, key) {
   call_core("interop.r.get_item", operand(x), operand(key))
 }
 
+#' @noRd
 #' @rdname ops_choice_by_condition
 #' @details
 #' \describe{
@@ -98,11 +103,11 @@ op_get_item <- function(x, key) {
 #'   row-major order.
 #' @section Errors:
 #' - `gradops_error_shape`: a single number without dimensions (`op_nonzero()`).
-#' @export
 op_nonzero <- function(x, zero_indexed = FALSE) {
   call_op("stack", several(call_op("nonzero", operand(x), flag(zero_indexed))), 2L)
 }
 
+#' @noRd
 #' @rdname ops_choice_by_condition
 #' @details
 #' \describe{
@@ -116,7 +121,6 @@ op_nonzero <- function(x, zero_indexed = FALSE) {
 #' @section Errors:
 #' - `gradops_error_argument`: only one of `x1` and `x2`; `NA` in `condition` (`op_where()`).
 #' - `gradops_error_shape`: shapes that do not broadcast (`op_where()`).
-#' @export
 op_where <- function(condition, x1 = NULL, x2 = NULL) {
   if (is.null(x1) && is.null(x2)) {
     op_nonzero(condition)
@@ -125,6 +129,7 @@ op_where <- function(condition, x1 = NULL, x2 = NULL) {
   }
 }
 
+#' @noRd
 #' @rdname ops_conversion
 #' @details
 #' \describe{
@@ -132,26 +137,25 @@ op_where <- function(condition, x1 = NULL, x2 = NULL) {
 #' a single number has no dim. Gradient: none. See also [to_backend()].}
 #' }
 #' @returns `op_convert_to_array()`: An R array.
-#' @export
 op_convert_to_array <- function(x) {
   if (is.null(x)) unsupported("x", "must be a tensor or numbers; got NULL.")
   as.array(call_op("convert_to_tensor", operand(x), NULL, NULL, NULL))
 }
 
+#' @noRd
 #' @rdname ops_extremes_of_two_tensors
 #' @details
 #' \describe{
-#' \item{`op_pmax(x1, x2)`, `op_pmin(x1, x2)`}{`op_maximum()` and `op_minimum()` by the names of R. Gradient: the same as
-#'   theirs.}
+#' \item{`op_pmax(x1, x2)`, `op_pmin(x1, x2)`}{`op_maximum()` and `op_minimum()` by the names of R. Gradient: the same
+#'   as theirs.}
 #' }
 #' @returns `op_pmax()`, `op_pmin()`: As for `op_maximum()`.
-#' @export
 op_pmax <- function(x1, x2) {
   call_op("maximum", operand(x1), operand(x2))
 }
 
+#' @noRd
 #' @rdname ops_extremes_of_two_tensors
-#' @export
 op_pmin <- function(x1, x2) {
   call_op("minimum", operand(x1), operand(x2))
 }

@@ -31,7 +31,7 @@ import site_charts  # noqa: E402
 # Contents ------------------------------------------------------------------------------------------------------------
 
 
-# R's topics grouped by the R file that roxygen2 found each in, given by name or pattern.
+# R's topics grouped by the file that documents each, given by name or pattern.
 R_GROUPS = {
     "Derivatives of functions": ["functional-*", "objective", "jit", "gradcheck"],
     "Likelihoods": ["likelihood*", "rtmb*"],
@@ -47,7 +47,7 @@ R_GROUPS = {
         "gradops-package",
     ],
 } | {
-    f"Ops: {title}": [f"generated-ops-{name}" for name in names.split()]
+    f"Ops: {title}": [f"ops/{name}" for name in names.split()]
     for title, names in {
         "arithmetic and elementary functions": "elementwise* bounds",
         "making and converting": "creation conversion encoding",
@@ -56,7 +56,7 @@ R_GROUPS = {
         "linear algebra": "products decompositions systems norms",
         "Fourier transforms": "fourier",
         "neural networks": "activations normalization losses convolution pooling attention",
-        "images": "image-*",
+        "images": "image/*",
         "control flow and functions": "control mapping",
     }.items()
 }
@@ -104,7 +104,7 @@ class Topic:
         title = re.search(r"^\\title\{(.*?)\}\n\\", text, flags=re.M | re.S)[1]
         self.title = re.sub(r"\\(.)", r"\1", re.sub(r"\\\w+\{([^{}]*)\}", r"`\1`", title)).replace("\n", " ")
         self.internal = "\\keyword{internal}" in text
-        origin = re.search(r"Please edit documentation in R/([\w-]+)\.R", text)
+        origin = re.search(r"Please edit documentation in (?:R|python/gradops)/([\w/-]+)\.", text)
         self.file = origin[1] if origin else ""
 
 

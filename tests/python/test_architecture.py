@@ -93,10 +93,8 @@ def test_toy_op_has_an_r_function():
     generate_r.find = {"huber": namespace["huber"]}.get
     row = {"r_name": "op_huber", "python_name": "huber", "r_args": "", "python_args": "x, delta=1.0", "family": "nn"}
     generate_r.OPS["huber"] = row, namespace["huber"]
-    made = generate_r.wrapper(row, namespace["huber"], "ops_losses")
+    made = generate_r.wrapper(row, namespace["huber"])
     assert made.splitlines() == [
-        "#' @rdname ops_losses",
-        "#' @export",
         "op_huber <- function(x, delta = 1) {",
         '  call_op("huber", operand(x), delta)',
         "}",
