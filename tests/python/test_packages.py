@@ -127,7 +127,7 @@ def test_r_package_excludes_other_files():
 
 
 def test_tarball_is_built_without_the_environments():
-    """R CMD build copies everything before it applies .Rbuildignore: gigabytes after tools/test --oldest."""
+    """R CMD build copies everything before it applies .Rbuildignore: gigabytes after nox."""
     left_out = re.findall(r"--exclude='?\./([^' ]+)", (ROOT / "tools" / "build").read_text())
     large = re.findall(r"^/(\.venv[^/]*|\.build)/$", (ROOT / ".gitignore").read_text(), flags=re.M)
     assert len(large) >= 3

@@ -35,7 +35,7 @@ CASES = [
     for module in sorted(m.name for m in pkgutil.iter_modules(cases.__path__))
     for case in importlib.import_module(f"cases.{module}").CASES
 ]
-SAMPLE = CASES[:: int(os.environ.get("GRADOPS_SAMPLE", 1))]  # `tools/test --oldest` takes a sample
+SAMPLE = CASES[:: int(os.environ.get("GRADOPS_SAMPLE", 1))]  # nox takes a sample
 twice = settings(
     max_examples=2, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
 )
