@@ -1,7 +1,4 @@
-"""The families of ops, read from the source of the ops' modules.
-
-A string statement in a module is the head of a family; python/gradops/ops/__init__.py describes the convention.
-"""
+"""The families of ops, read from the source of the ops' modules; the docstring of `gradops.ops` describes them."""
 
 from __future__ import annotations
 
@@ -20,15 +17,13 @@ sys.path.insert(0, str(ROOT / "python"))
 @functools.cache
 def heads(module: str) -> dict[str, str]:
     """Return the head of the family of each function that a module defines."""
-    body = ast.parse(inspect.getsource(sys.modules[module])).body
-    found, head, above = {}, "", -1
-    for node in body:
+    source = ast.parse(inspect.getsource(sys.modules[module]))
+    found, head = {}, ast.get_docstring(source) or ""
+    for node in source.body:
         if isinstance(node, ast.FunctionDef):
             found[node.name] = head
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            if node.lineno != above + 1:  # a string right below an assignment documents the assigned name
-                head = inspect.cleandoc(node.value.value)
-        above = node.end_lineno or 0
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__family__":
+            head = inspect.cleandoc(ast.literal_eval(node.value))
     return found
 
 

@@ -1,6 +1,7 @@
 """Families of ops, one R manual page each. An op's position in its module determines its family."""
 
 import importlib.util
+import re
 import sys
 import types
 from pathlib import Path
@@ -19,18 +20,15 @@ pytestmark = [
 
 FIRST = '''"""A module of two families."""
 
-"""Waves.
+__family__ = """Waves.
 
 That go up and down.
 """
 
-SCALE = 2.0
-"""A text right below an assignment is no head."""
-
 def rise(x): ...
 
 
-"""Falls.
+__family__ = """Falls.
 
 That go down.
 """
@@ -91,3 +89,15 @@ def test_every_op_is_in_a_family_that_lists_its_neighbours(families):
     assert 60 < len(gathered) < 90
     assert [title for title, (text, _) in gathered.items() if "\nSee Also:\n" not in text] == []
     assert sum(len(members) for _, members in gathered.values()) == len(set(found)) > 300
+
+
+def test_op_without_see_also_refers_to_its_family(families):
+    found = families.gathered([getattr(ops, name) for name in ops.__all__ if hasattr(getattr(ops, name), "op")])
+    related = {f.__name__: re.findall(r"`(\w+)`", f.__doc__.partition("See Also:\n")[2]) for f in (ops.isnan, ops.tanh)}
+    for names in ([f.__name__ for f in members] for _, members in found.values()):
+        for name, others in related.items():
+            if name in names:
+                place = names.index(name)
+                assert set(others) <= set(names[max(place - 3, 0) : place + 4]) - {name} and len(others) == 3
+    assert related["isnan"] == ["isfinite", "isinf", "isneginf"]
+    assert ops.exp.__doc__.count("See Also:") == 1 and ":func:`logsumexp`" in ops.exp.__doc__  # written by hand

@@ -1,14 +1,14 @@
 """Every op, on the tensors of every backend: ``gradops.ops.exp(x)``.
 
 Ops stand in families, each with one page of R's manual. A family's title, description and neighbours are the docstring
-of its module, or, in a module of several, a string before its first op. Strings with the same title are one family, of
-which one has the description.
+of its module, or, in a module of several, ``__family__``, set before its first op. Strings with the same title are one
+family, of which one has the description. An op whose docstring has no "See Also" refers to the nearest of its family.
 """
 
 # ruff: noqa: F401, F403
 
 from .._names import namespace
-from . import _reasons, _registry, _symbolic, image, linalg, nn
+from . import _docstrings, _reasons, _registry, _symbolic, image, linalg, nn
 from .activations import *
 from .attention import *
 from .blocks import *
@@ -46,6 +46,8 @@ from .spacing import *
 from .special import *
 from .statistics import *
 from .systems import *
+
+_docstrings.add_related()
 
 __all__ = sorted(name for name in _registry.names if "." not in name)
 

@@ -26,7 +26,7 @@ from ..backends import tracing
 from ..errors import ArgumentTypeError, BackendError, GradopsError, ShapeError
 from . import _checks
 from ._docstrings import op_docstring
-from ._registry import Facts, names
+from ._registry import Facts, names, publish
 from ._registry import registry as _table
 from ._symbolic import any_symbolic, call_symbolically
 from .properties import holds_tensors
@@ -372,7 +372,7 @@ def op(
     def decorate(function: F) -> F:
         entry = define(function, name or function.__name__, differentiable, check, **facts)
         if public:
-            names.add(entry.name)
+            publish(function, entry.name)
             entry.call.__doc__ = op_docstring(entry, function)
         if entry.body is None:
             backends.interface.required_kernels.add(entry.name)

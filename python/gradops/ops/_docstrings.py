@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from ._checks import check_real
+from ._registry import families
 
 F = TypeVar("F", bound=Callable)
 
@@ -110,3 +111,19 @@ def _elementwise_sections(entry) -> tuple[str, list[str]]:
     if entry.check is check_real:
         raises.append(f"ArgumentTypeError: {f'a complex {first}' if is_one else 'complex operands'}.")
     return returns, raises
+
+
+def add_related() -> None:
+    """Add to the docstrings of ops without "See Also" the nearest ops of the family, at most three."""
+    found: dict[str, list] = {}
+    for text in sorted(families, key=lambda text: "\n" not in text):  # first the module that describes the family
+        found.setdefault(text.partition("\n")[0], []).extend(getattr(*entry) for entry in families[text])
+    for members in found.values():
+        for position, function in enumerate(members):
+            text = function.__doc__
+            if len(members) > 1 and "See Also:\n" not in text:
+                near = sorted(range(len(members)), key=lambda other: abs(other - position))[1:4]
+                links = ", ".join(f":func:`{members[other].__name__}`" for other in near)
+                last = text[text.rfind("\n") + 1 :]
+                indent = last if last.isspace() else ""
+                function.__doc__ = f"{text.rstrip()}\n\n{indent}See Also:\n{indent}    {links}.\n{indent}"

@@ -7,8 +7,10 @@ Forward mode, batching, sparsity, native code, pandas' labels and tests are deri
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from types import ModuleType
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable)
@@ -62,9 +64,20 @@ functions: dict[str, Any] = {}
 names = {"custom_gradient", "image", "nn", "stop_gradient"}
 """The public names: ops, added as they are made; the two functions of gradops.flow; and the namespaces. Other entries
 of the registry are for the tape's rules."""
+families: dict[str, list[tuple[ModuleType, str]]] = {}
+"""Modules and names of the public ops, by their families' texts."""
 
 
 def public(function: F) -> F:
     """Make a function a public op without dispatch, as it takes functions or does not return a tensor."""
-    names.add(function.__name__)
+    publish(function, function.__name__)
     return function
+
+
+def publish(function: Callable, name: str) -> None:
+    """Add an op's name to the public ones and to the family that its module sets before the op."""
+    names.add(name)
+    module: Any = sys.modules.get(function.__module__)
+    if module is not None:  # None for an op of code that `exec` runs
+        text = getattr(module, "__family__", module.__doc__)
+        families.setdefault(text, []).append((module, name.rpartition(".")[2]))

@@ -50,7 +50,7 @@ _SELU_SCALE = 1.0507009873554805
 _ROOT_2_OVER_PI = 0.7978845608028654
 
 
-"""Rectifiers.
+__family__ = """Rectifiers.
 
 Functions that are 0 or nearly 0 for negative elements, and the identity or nearly so for large ones. The derivative at
 a kink is that of the flat side, or of the left side if neither is flat. NaN stays NaN.
@@ -98,9 +98,6 @@ def relu6(x: Tensor) -> Tensor:
     Examples:
         >>> print(ops.relu6(0.5), gradops.grad(ops.relu6)(0.5))
         0.5 1.0
-
-    See Also:
-        :func:`relu`, :func:`leaky_relu`, :func:`elu`.
     """
     return where(greater_equal(x, 6), 6, relu(x))
 
@@ -118,9 +115,6 @@ def leaky_relu(x: Tensor, negative_slope: float = 0.2) -> Tensor:
     Examples:
         >>> print(ops.leaky_relu(-0.5), gradops.grad(ops.leaky_relu)(-0.5))
         -0.1 0.2
-
-    See Also:
-        :func:`relu6`, :func:`elu`, :func:`relu`.
     """
     return where(greater(x, 0), x, multiply(x, float(negative_slope)))
 
@@ -138,9 +132,6 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     Examples:
         >>> print(ops.elu(-0.5).round(4), gradops.grad(ops.elu)(-0.5).round(4))
         -0.3935 0.6065
-
-    See Also:
-        :func:`leaky_relu`, :func:`selu`, :func:`relu6`.
     """
     above = greater(x, 0)
     return where(above, x, multiply(expm1(where(above, 0.0, x)), float(alpha)))
@@ -156,9 +147,6 @@ def selu(x: Tensor) -> Tensor:
     Examples:
         >>> print(ops.selu(-0.5).round(4), gradops.grad(ops.selu)(-0.5).round(4))
         -0.6918 1.0663
-
-    See Also:
-        :func:`elu`, :func:`celu`, :func:`leaky_relu`.
     """
     return multiply(elu(x, _SELU_ALPHA), _SELU_SCALE)
 
@@ -176,9 +164,6 @@ def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
     Examples:
         >>> print(ops.celu(-0.5).round(4), gradops.grad(ops.celu)(-0.5).round(4))
         -0.3935 0.6065
-
-    See Also:
-        :func:`selu`, :func:`silu`, :func:`elu`.
     """
     above = greater(x, 0)
     return where(above, x, multiply(expm1(divide(where(above, 0.0, x), float(alpha))), float(alpha)))
@@ -303,9 +288,6 @@ def squareplus(x: Tensor, b: float = 4) -> Tensor:
     Examples:
         >>> print(ops.squareplus(0.5).round(4), gradops.grad(ops.squareplus)(0.5).round(4))
         1.2808 0.6213
-
-    See Also:
-        :func:`softplus`, :func:`hard_silu`, :func:`glu`.
     """
     x = floats(x)
     root = hypot(x, math.sqrt(b))
@@ -325,9 +307,6 @@ def hard_silu(x: Tensor) -> Tensor:
     Examples:
         >>> print(ops.hard_swish(0.5).round(4), gradops.grad(ops.hard_swish)(0.5).round(4))
         0.2917 0.6667
-
-    See Also:
-        :func:`sparse_plus`, :func:`squareplus`, :func:`softplus`.
     """
     return where(less_equal(x, -3), 0.0, multiply(maximum(x, -4.0), hard_sigmoid(x)))
 
@@ -354,7 +333,7 @@ def sparse_plus(x: Tensor) -> Tensor:
     return where(below, 0.0, where(above, x, multiply(square(add(middle, 1)), 0.25)))
 
 
-"""Sigmoids.
+__family__ = """Sigmoids.
 
 Functions that rise from one bound to another. The derivative at a kink is that of the flat side. NaN stays NaN.
 
@@ -392,9 +371,6 @@ def log_sigmoid(x: Tensor) -> Tensor:
     Examples:
         >>> print(ops.log_sigmoid(0.5).round(4), gradops.grad(ops.log_sigmoid)(0.5).round(4))
         -0.4741 0.3775
-
-    See Also:
-        :func:`sigmoid`, :func:`softsign`, :func:`hard_sigmoid`.
     """
     return negative(softplus(negative(floats(x))))
 
@@ -409,9 +385,6 @@ def softsign(x: Tensor) -> Tensor:
     Examples:
         >>> print(ops.softsign(0.5).round(4), gradops.grad(ops.softsign)(0.5).round(4))
         0.3333 0.4444
-
-    See Also:
-        :func:`log_sigmoid`, :func:`hard_sigmoid`, :func:`sigmoid`.
     """
     x = floats(x)
     if not is_complex(x):
@@ -430,9 +403,6 @@ def hard_sigmoid(x: Tensor) -> Tensor:
     Examples:
         >>> print(ops.hard_sigmoid(0.5).round(4), gradops.grad(ops.hard_sigmoid)(0.5).round(4))
         0.5833 0.1667
-
-    See Also:
-        :func:`softsign`, :func:`hard_tanh`, :func:`log_sigmoid`.
     """
     return where(less_equal(x, -3), 0.0, where(greater_equal(x, 3), 1.0, add(divide(x, 6.0), 0.5)))
 
@@ -450,9 +420,6 @@ def hard_tanh(x: Tensor) -> Tensor:
     Examples:
         >>> print(ops.hard_tanh(0.5), gradops.grad(ops.hard_tanh)(0.5))
         0.5 1.0
-
-    See Also:
-        :func:`hard_sigmoid`, :func:`sparse_sigmoid`, :func:`softsign`.
     """
     return where(less_equal(x, -1), -1, where(greater_equal(x, 1), 1, x))
 
@@ -467,14 +434,11 @@ def sparse_sigmoid(x: Tensor) -> Tensor:
     Examples:
         >>> print(ops.sparse_sigmoid(0.5), gradops.grad(ops.sparse_sigmoid)(0.5))
         0.75 0.5
-
-    See Also:
-        :func:`hard_tanh`, :func:`hard_sigmoid`, :func:`softsign`.
     """
     return where(less_equal(x, -1), 0.0, where(greater_equal(x, 1), 1.0, multiply(add(x, 1), 0.5)))
 
 
-"""Shrinkage and thresholds.
+__family__ = """Shrinkage and thresholds.
 
 Functions that set small elements to 0. The derivative at a threshold is that of the flat side. NaN stays NaN.
 
@@ -494,9 +458,6 @@ def tanh_shrink(x: Tensor) -> Tensor:
     Examples:
         >>> print(ops.tanh_shrink(0.5).round(4), gradops.grad(ops.tanh_shrink)(0.5).round(4))
         0.0379 0.2136
-
-    See Also:
-        :func:`hard_shrink`, :func:`soft_shrink`, :func:`threshold`.
     """
     far = greater(abs(x), 0.25)
     near = where(far, 0.0, x)
@@ -524,9 +485,6 @@ def hard_shrink(x: Tensor, threshold: float = 0.5) -> Tensor:
     Examples:
         >>> print(ops.hard_shrink(0.7), gradops.grad(ops.hard_shrink)(0.7))
         0.7 1.0
-
-    See Also:
-        :func:`tanh_shrink`, :func:`soft_shrink`, :func:`threshold`.
     """
     small = logical_and(greater_equal(x, -float(threshold)), less_equal(x, threshold))  # abs(-128) is no int8
     return where(small, 0, x)
@@ -545,9 +503,6 @@ def soft_shrink(x: Tensor, threshold: float = 0.5) -> Tensor:
     Examples:
         >>> print(ops.soft_shrink(0.7).round(4), gradops.grad(ops.soft_shrink)(0.7))
         0.2 1.0
-
-    See Also:
-        :func:`hard_shrink`, :func:`threshold`, :func:`tanh_shrink`.
     """
     x = floats(x)
     moved = where(greater(x, 0), subtract(x, threshold), add(x, threshold))
@@ -572,14 +527,11 @@ def threshold(x: Tensor, threshold: float, default_value: float) -> Tensor:
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.threshold(x, 2.0, 0.0), gradops.grad(lambda x: ops.sum(ops.threshold(x, 2.0, 0.0) ** 2))(x))
         [0. 3.] [0. 6.]
-
-    See Also:
-        :func:`soft_shrink`, :func:`hard_shrink`, :func:`tanh_shrink`.
     """
     return where(less_equal(x, threshold), default_value, x)
 
 
-"""Softmax.
+__family__ = """Softmax.
 
 Probabilities along an axis, which are not negative and sum to 1, or their logarithms.
 
@@ -657,9 +609,6 @@ def sparsemax(x: Tensor, axis: Axis = -1) -> Tensor:
         >>> x = np.array([1.0, 1.5, -1.0])
         >>> print(ops.sparsemax(x), gradops.grad(lambda x: ops.sparsemax(x)[0])(x))
         [0.25 0.75 0.  ] [ 0.5 -0.5 -0. ]
-
-    See Also:
-        :func:`log_softmax`, :func:`softmax`.
     """
     axis = check_axis("sparsemax", axis, check_rank("sparsemax", x, 1))
     x = floats(x)

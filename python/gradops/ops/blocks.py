@@ -80,9 +80,6 @@ def unfold(
          [3. 2.]]
         >>> print(gradops.grad(lambda x: ops.sum(ops.unfold(x, (1, 2)) ** 2))(x).ravel())
         [ 2. 12.  4.]
-
-    See Also:
-        :func:`fold`, :func:`depth_to_space`, :func:`space_to_depth`.
     """
     check_rank("unfold", x, (4,))
     how = _geometry("unfold", kernel_size, dilation, padding, stride)
@@ -121,9 +118,6 @@ def fold(
         [1. 2. 1.]
         >>> print(gradops.grad(lambda x: ops.sum(ops.fold(x, (1, 3), (1, 2)) ** 2))(x).ravel())
         [2. 4. 4. 2.]
-
-    See Also:
-        :func:`unfold`, :func:`depth_to_space`, :func:`space_to_depth`.
     """
     check_rank("fold", x, (3,))
     sizes = per_dimension("fold", output_size, 2, "output_size")
@@ -175,9 +169,6 @@ def depth_to_space(x: Tensor, block_size: Integer, data_format: str = "channels_
          [2. 4.]]
         >>> print(gradops.grad(lambda x: ops.depth_to_space(x, 2)[0, 0, 1, 0])(x).ravel())
         [0. 1. 0. 0.]
-
-    See Also:
-        :func:`fold`, :func:`space_to_depth`, :func:`unfold`.
     """
     x, size, first = _blocks("depth_to_space", x, block_size, data_format)
     batch, height, width, channels = shape(x)
@@ -218,9 +209,6 @@ def space_to_depth(x: Tensor, block_size: Integer, data_format: str = "channels_
         [1. 3. 2. 4.]
         >>> print(gradops.grad(lambda x: ops.sum(ops.space_to_depth(x, 2) ** 2))(x).ravel())
         [2. 6. 4. 8.]
-
-    See Also:
-        :func:`depth_to_space`, :func:`fold`, :func:`unfold`.
     """
     x, size, first = _blocks("space_to_depth", x, block_size, data_format)
     batch, height, width, channels = shape(x)

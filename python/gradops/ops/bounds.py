@@ -31,7 +31,7 @@ from .elementwise import (
 )
 from .indexing import where
 
-"""Absolute values and signs."""
+__family__ = """Absolute values and signs."""
 
 
 @op(check=check_real, elementwise=True)
@@ -73,7 +73,7 @@ def heaviside(x1: Operand, x2: Operand) -> Tensor:
     return where(equal(x1, 0), x2, multiply(add(real_sign(x1), 1), 0.5))
 
 
-"""Arithmetic."""
+__family__ = """Arithmetic."""
 
 
 @op(check=check_real, elementwise=True)
@@ -123,7 +123,7 @@ def divide_no_nan(x1: Operand, x2: Operand) -> Tensor:
     return where(zero, 0, divide(x1, where(zero, 1, x2)))
 
 
-"""Extremes of two tensors."""
+__family__ = """Extremes of two tensors."""
 
 
 @op(check=check_real, elementwise=True)
@@ -136,9 +136,6 @@ def fmax(x1: Operand, x2: Operand) -> Tensor:
     Examples:
         >>> print(ops.fmax(1.5, 2.0), *gradops.grad(ops.fmax, argnums=(0, 1))(1.5, 2.0))
         2.0 0.0 1.0
-
-    See Also:
-        :func:`fmin`, :func:`maximum`, :func:`minimum`.
     """
     x1, x2 = promoted(x1, x2)
     return maximum(where(isnan(x1), x2, x1), where(isnan(x2), x1, x2))
@@ -154,15 +151,12 @@ def fmin(x1: Operand, x2: Operand) -> Tensor:
     Examples:
         >>> print(ops.fmin(1.5, 2.0), *gradops.grad(ops.fmin, argnums=(0, 1))(1.5, 2.0))
         1.5 1.0 0.0
-
-    See Also:
-        :func:`fmax`, :func:`maximum`, :func:`minimum`.
     """
     x1, x2 = promoted(x1, x2)
     return minimum(where(isnan(x1), x2, x1), where(isnan(x2), x1, x2))
 
 
-"""Clipping and replacement.
+__family__ = """Clipping and replacement.
 
 Elementwise.
 
@@ -223,9 +217,6 @@ def nan_to_num(x: Tensor, nan: Operand = 0.0, posinf: Operand | None = None, neg
         >>> x = np.array([1.0, np.nan])
         >>> print(ops.nan_to_num(x), gradops.grad(lambda x: ops.sum(ops.nan_to_num(x) ** 2))(x))
         [1. 0.] [2. 0.]
-
-    See Also:
-        :func:`clip`, :func:`saturate_cast`.
     """
     name = dtype(x)
     if not dtypes.is_floating(name):
@@ -269,9 +260,6 @@ def saturate_cast(x: Tensor, dtype: DType) -> Tensor:
         [255   0]
         >>> print(gradops.grad(lambda x: ops.sum(ops.saturate_cast(x, "float32") ** 2))(x))
         [2. 6.]
-
-    See Also:
-        :func:`nan_to_num`, :func:`clip`.
     """
     source, target = _dtype_of(x), dtypes.canonical(dtype)
     if is_complex(x) and target not in dtypes.COMPLEX:
@@ -315,7 +303,7 @@ def _representable_bound(bound, source: str):
     return math.copysign((whole >> spare) << spare, bound)
 
 
-"""Rounding and representation."""
+__family__ = """Rounding and representation."""
 
 
 @op(check=check_real, elementwise=True)

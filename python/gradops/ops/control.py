@@ -48,7 +48,7 @@ FUNCTIONS = ("cond", "fori_loop", "scan", "switch", "while_loop")
 """The functions here that are not an ``@op``, as they take structures of tensors and call functions."""
 
 
-"""Conditional branches.
+__family__ = """Conditional branches.
 
 One of several functions, chosen by a value. If the value is known, Python calls that function, so that gradients flow
 as in hand-written Python, also to tensors that the function closes over. If the value is traced, the library's own
@@ -123,9 +123,6 @@ def switch(index: Index, branches: Structure, *operands: Structure) -> Structure
         ...     return ops.switch(i, [lambda x: x**2, lambda x: x**3], x)
         >>> print(gradops.grad(f)(2.0, 0), gradops.grad(f)(2.0, 1))
         4.0 12.0
-
-    See Also:
-        :func:`cond`.
     """
     if not isinstance(branches, (list, tuple)) or not branches:
         raise ArgumentError("`switch`: `branches` must be a list of at least one function.", argument="branches")
@@ -186,7 +183,7 @@ def choose(op: str, index, functions: list) -> list:
     return leaves
 
 
-"""Loops.
+__family__ = """Loops.
 
 Functions applied repeatedly. If values are known, the loop is Python's, so that gradients flow as in hand-written
 Python, also to tensors that the functions close over. If values are traced, the loop is the library's own primitive

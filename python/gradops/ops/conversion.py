@@ -51,9 +51,6 @@ def convert_to_tensor(x: Tensor, dtype: DType | None = None, sparse=None, ragged
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.convert_to_tensor([1, 2]), gradops.grad(lambda x: ops.sum(ops.convert_to_tensor(x) ** 2))(x))
         [1 2] [2. 6.]
-
-    See Also:
-        :func:`array`, :func:`cast`, :func:`convert_to_numpy`.
     """
     if sparse or ragged:
         name = "sparse" if sparse else "ragged"
@@ -77,9 +74,6 @@ def array(x: Tensor, dtype: DType | None = None) -> Tensor:
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.array(x, "float32"), gradops.grad(lambda x: ops.sum(ops.array(x, "float32") ** 2))(x))
         [1. 3.] [2. 6.]
-
-    See Also:
-        :func:`convert_to_tensor`, :func:`cast`, :func:`convert_to_numpy`.
     """
     return x if dtype is None else cast(x, dtype)
 
@@ -101,9 +95,6 @@ def cast(x: Tensor, dtype: DType) -> Tensor:
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.cast(x, "float32").dtype, gradops.grad(lambda x: ops.sum(ops.cast(x, "float32") ** 2))(x))
         float32 [2. 6.]
-
-    See Also:
-        :func:`array`, :func:`convert_to_numpy`, :func:`convert_to_tensor`.
     """
     ...
 
@@ -132,8 +123,5 @@ def copy(x: Tensor) -> Tensor:
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.copy(x), gradops.grad(lambda x: ops.sum(ops.copy(x) ** 2))(x))
         [1. 3.] [2. 6.]
-
-    See Also:
-        :func:`convert_to_numpy`, :func:`cast`, :func:`array`.
     """
     ...

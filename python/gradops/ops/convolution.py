@@ -64,7 +64,7 @@ def conv_to_kernel(
     ...
 
 
-"""Convolution.
+__family__ = """Convolution.
 
 In 1, 2 or 3 dimensions. Kernels are not flipped (cross-correlation). The result is linear in inputs and in kernel; the
 gradient for either is a convolution of the upstream gradient with the other.
@@ -199,9 +199,6 @@ def depthwise_conv(
         [3. 6.]
         >>> print(gradops.grad(lambda x: ops.sum(ops.depthwise_conv(x, k) ** 2))(x).ravel())
         [ 6. 18. 12.]
-
-    See Also:
-        :func:`conv`, :func:`separable_conv`, :func:`conv_transpose`.
     """
     return _convolve("depthwise_conv", inputs, kernel, strides, padding, data_format, dilation_rate, depthwise=True)
 
@@ -240,9 +237,6 @@ def separable_conv(
         [3. 6.]
         >>> print(gradops.grad(lambda x: ops.sum(ops.separable_conv(x, k, p) ** 2))(x).ravel())
         [ 6. 18. 12.]
-
-    See Also:
-        :func:`depthwise_conv`, :func:`conv_transpose`, :func:`conv`.
     """
     name = "separable_conv"
     y = _convolve(name, inputs, depthwise_kernel, strides, padding, data_format, dilation_rate, depthwise=True)
@@ -309,9 +303,6 @@ def conv_transpose(
         [1. 3. 2.]
         >>> print(gradops.grad(lambda x: ops.sum(ops.conv_transpose(x, k) ** 2))(x).ravel())
         [ 8. 10.]
-
-    See Also:
-        :func:`separable_conv`, :func:`depthwise_conv`, :func:`conv`.
     """
     name = "conv_transpose"
     first = is_channels_first(name, data_format)

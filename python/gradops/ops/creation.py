@@ -23,7 +23,7 @@ from .joining import concatenate, stack
 from .properties import unknown
 from .shaping import broadcast_to, expand_dims, moveaxis, reshape
 
-"""Constant tensors.
+__family__ = """Constant tensors.
 
 On the default backend, or like another tensor.
 
@@ -71,9 +71,6 @@ def full(shape: Shape, fill_value: Tensor, dtype: DType | None = None) -> Tensor
         >>> x = np.array(3.0)
         >>> print(ops.full((2,), x), gradops.grad(lambda x: ops.sum(ops.full((2,), x) ** 2))(x))
         [3. 3.] 12.0
-
-    See Also:
-        :func:`ones`, :func:`zeros_like`, :func:`zeros`.
     """
     return broadcast_to(fill_value if dtype is None else cast(fill_value, dtype), shape)
 
@@ -114,9 +111,6 @@ def full_like(x: Tensor, fill_value: Operand, dtype: DType | None = None) -> Ten
         [3. 3.]
         >>> print(gradops.grad(lambda x: ops.sum(ops.full_like([1.0, 2.0], x) ** 2))(x))
         12.0
-
-    See Also:
-        :func:`ones_like`, :func:`empty`, :func:`zeros_like`.
     """
     dtype = dtype or dtype_of(x)
     check_fits("full_like", fill_value, canonical(dtype), "fill_value")
@@ -162,7 +156,7 @@ def _range_fits(op, start, stop, step, dtype):
         check_held(op.name, "stop", first + (count - 1) * step, canonical(dtype))
 
 
-"""Sequences of numbers.
+__family__ = """Sequences of numbers.
 
 On the default backend if no argument is a tensor.
 
@@ -232,9 +226,6 @@ def linspace(
         >>> x = np.array(3.0)
         >>> print(ops.linspace(0.0, x, 4), gradops.grad(lambda x: ops.sum(ops.linspace(0.0, x, 4)))(x))
         [0. 1. 2. 3.] 2.0
-
-    See Also:
-        :func:`arange`, :func:`geomspace`, :func:`logspace`.
     """
     num = size_of("linspace", num, "num")
     gaps = num - 1 if endpoint else num
@@ -260,7 +251,7 @@ def linspace(
     return (out, rounded(divide(whole, gaps), final)) if retstep else out
 
 
-"""Special matrices and grids.
+__family__ = """Special matrices and grids.
 
 On the default backend if no argument is a tensor.
 
@@ -362,9 +353,6 @@ def meshgrid(*x: Tensor, indexing: str = "xy") -> list:
          [1. 3.]]
         >>> print(gradops.grad(lambda x: ops.sum(ops.meshgrid(x, [0.0, 1.0])[0] ** 2))(x))
         [ 4. 12.]
-
-    See Also:
-        :func:`tri`, :func:`vander`, :func:`identity`.
     """
     return _meshgrid(x, indexing)
 
@@ -394,9 +382,6 @@ def vander(x: Tensor, N: Integer | None = None, increasing: bool = False) -> Ten
          [9. 3. 1.]]
         >>> print(gradops.grad(lambda x: ops.sum(ops.vander(x, 3)))(x))
         [3. 7.]
-
-    See Also:
-        :func:`meshgrid`, :func:`tri`, :func:`identity`.
     """
     check_rank("vander", x, (1,))
     count = shape(x)[0] if N is None else integer("vander", N, "N", 0)

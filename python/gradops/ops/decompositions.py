@@ -17,7 +17,7 @@ from .products import matmul
 from .reductions import max, sum
 from .shaping import expand_dims
 
-"""Decompositions of matrices.
+__family__ = """Decompositions of matrices.
 
 Matrices are the last two dimensions; those before are a batch. Half precision is worked on in float32 and comes back in
 its dtype.
@@ -90,9 +90,6 @@ def eig(x: Tensor) -> tuple:
         >>> print(gradops.grad(lambda x: ops.max(ops.real(ops.eig(x)[0])))(x))
         [[1. 0.]
          [1. 0.]]
-
-    See Also:
-        :func:`cholesky`, :func:`eigh`, :func:`lu_factor`.
     """
     ...
 
@@ -126,9 +123,6 @@ def eigh(x: Tensor) -> tuple:
         >>> print(gradops.grad(lambda x: ops.eigh(x)[0][1])(x).round(4))
         [[0.5 0.5]
          [0.5 0.5]]
-
-    See Also:
-        :func:`eig`, :func:`lu_factor`, :func:`cholesky`.
     """
     ...
 
@@ -155,9 +149,6 @@ def lu_factor(x: Tensor) -> tuple:
         >>> print(gradops.grad(lambda x: ops.lu_factor(x)[0][1, 1])(x))
         [[ 0.25 -0.5 ]
          [-0.5   1.  ]]
-
-    See Also:
-        :func:`eigh`, :func:`qr`, :func:`eig`.
     """
     ...
 
@@ -194,9 +185,6 @@ def qr(x: Tensor, mode: str = "reduced") -> tuple:
         >>> print(gradops.grad(lambda x: ops.abs(ops.qr(x)[1])[0, 0])(x).round(4))
         [[ 0.6 -0. ]
          [ 0.8 -0. ]]
-
-    See Also:
-        :func:`lu_factor`, :func:`svd`, :func:`eigh`.
     """
     ...
 
@@ -231,9 +219,6 @@ def svd(x: Tensor, full_matrices: bool = True, compute_uv: bool = True):
         >>> print(gradops.grad(lambda x: ops.svd(x)[1][0])(x))
         [[1. 0.]
          [0. 0.]]
-
-    See Also:
-        :func:`qr`, :func:`lu_factor`, :func:`eigh`.
     """
     ...
 
@@ -281,7 +266,7 @@ def parted(a: Tensor, b: Tensor, pairs: Tensor, floor: Tensor) -> Tensor:
     return where(logical_and(pairs, greater(abs(subtract(a, b)), allowed)), math.nan, zeros_like(allowed))
 
 
-"""Determinants.
+__family__ = """Determinants.
 
 Matrices are the last two dimensions; those before are a batch. Half precision is worked on in float32 and comes back in
 its dtype.
@@ -311,9 +296,6 @@ def det(x: Tensor) -> Tensor:
         >>> print(gradops.grad(lambda x: ops.det(x))(x))
         [[ 1.  0.]
          [-1.  2.]]
-
-    See Also:
-        :func:`slogdet`, :func:`logdet`.
     """
     ...
 
@@ -363,9 +345,6 @@ def slogdet(x: Tensor) -> tuple:
         >>> print(gradops.grad(lambda x: ops.slogdet(x)[1])(x))
         [[ 0.5  0. ]
          [-0.5  1. ]]
-
-    See Also:
-        :func:`det`, :func:`logdet`.
     """
     ...
 
@@ -390,8 +369,5 @@ def logdet(x: Tensor) -> Tensor:
         >>> print(gradops.grad(lambda x: ops.logdet(x))(x))
         [[ 0.5  0. ]
          [-0.5  1. ]]
-
-    See Also:
-        :func:`slogdet`, :func:`det`.
     """
     return slogdet(x)[1]

@@ -82,9 +82,6 @@ def diagflat(x: Tensor, k: Integer = 0) -> Tensor:
          [0. 3.]]
         >>> print(gradops.grad(lambda x: ops.sum(ops.diagflat(x) ** 2))(x))
         [2. 6.]
-
-    See Also:
-        :func:`diagonal`, :func:`diag`, :func:`trace`.
     """
     x, k = ravel(x), integer("diagflat", k, "k")
     count, width = shape(x)[0], shape(x)[0] + abs(k)
@@ -122,9 +119,6 @@ def diag(x: Tensor, k: Integer = 0) -> Tensor:
          [0. 3.]]
         >>> print(gradops.grad(lambda x: ops.sum(ops.diag(x) ** 2))(x))
         [2. 6.]
-
-    See Also:
-        :func:`diagflat`, :func:`trace`, :func:`diagonal`.
     """
     return diagflat(x, k) if check_rank("diag", x, (1, 2)) == 1 else diagonal(x, k)
 
@@ -153,9 +147,6 @@ def trace(x: Tensor, offset: Integer = 0, axis1: Axis = 0, axis2: Axis = 1) -> T
         >>> print(gradops.grad(lambda x: ops.trace(x))(x))
         [[1. 0.]
          [0. 1.]]
-
-    See Also:
-        :func:`diag`, :func:`tril`, :func:`diagflat`.
     """
     check_rank("trace", x, 2)
     return reductions.sum(diagonal(x, offset, axis1, axis2), -1)
@@ -185,9 +176,6 @@ def tril(x: Tensor, k: Integer = 0) -> Tensor:
         >>> print(gradops.grad(lambda x: ops.sum(ops.tril(x) ** 2))(x))
         [[2. 0.]
          [4. 8.]]
-
-    See Also:
-        :func:`trace`, :func:`triu`, :func:`diag`.
     """
     return where(_lower_mask(x, integer("tril", k, "k")), x, False)
 
@@ -216,9 +204,6 @@ def triu(x: Tensor, k: Integer = 0) -> Tensor:
         >>> print(gradops.grad(lambda x: ops.sum(ops.triu(x) ** 2))(x))
         [[2. 6.]
          [0. 8.]]
-
-    See Also:
-        :func:`tril`, :func:`trace`, :func:`diag`.
     """
     return where(_lower_mask(x, integer("triu", k, "k") - 1), False, x)
 

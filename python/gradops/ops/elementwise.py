@@ -8,7 +8,7 @@ from ..annotations import Integer, Operand, Tensor
 from ._checks import check_real
 from ._dispatch import alias, op
 
-"""Arithmetic.
+__family__ = """Arithmetic.
 
 Elementwise: the operands broadcast, dtypes promote, and the gradient of a broadcast
 operand is summed over the dimensions along which it was repeated.
@@ -29,9 +29,6 @@ def add(x1: Operand, x2: Operand) -> Tensor:
     Examples:
         >>> print(ops.add(1.5, 2.0), *gradops.grad(ops.add, argnums=(0, 1))(1.5, 2.0))
         3.5 1.0 1.0
-
-    See Also:
-        :func:`subtract`, :func:`multiply`, :func:`divide`.
     """
     ...
 
@@ -50,9 +47,6 @@ def subtract(x1: Operand, x2: Operand) -> Tensor:
     Examples:
         >>> print(ops.subtract(1.5, 2.0), *gradops.grad(ops.subtract, argnums=(0, 1))(1.5, 2.0))
         -0.5 1.0 -1.0
-
-    See Also:
-        :func:`add`, :func:`multiply`, :func:`divide`.
     """
     ...
 
@@ -67,9 +61,6 @@ def multiply(x1: Operand, x2: Operand) -> Tensor:
     Examples:
         >>> print(ops.multiply(1.5, 2.0), *gradops.grad(ops.multiply, argnums=(0, 1))(1.5, 2.0))
         3.0 2.0 1.5
-
-    See Also:
-        :func:`subtract`, :func:`divide`, :func:`add`.
     """
     ...
 
@@ -161,7 +152,7 @@ def negative(x: Tensor) -> Tensor:
     ...
 
 
-"""Powers and roots.
+__family__ = """Powers and roots.
 
 Elementwise. Roots of negative real numbers are NaN, except the cube root.
 
@@ -224,9 +215,6 @@ def sqrt(x: Tensor) -> Tensor:
     Examples:
         >>> print(ops.sqrt(4.0), gradops.grad(ops.sqrt)(4.0))
         2.0 0.25
-
-    See Also:
-        :func:`square`, :func:`reciprocal`, :func:`power`.
     """
     ...
 
@@ -248,7 +236,7 @@ def reciprocal(x: Tensor) -> Tensor:
     ...
 
 
-"""Exponentials and logarithms.
+__family__ = """Exponentials and logarithms.
 
 Elementwise. ``expm1`` and ``log1p`` keep the digits that ``exp(x) - 1`` and ``log(1 + x)`` lose near 0. The
 logarithm of 0 is -inf, that of a negative real number NaN.
@@ -302,9 +290,6 @@ def expm1(x: Tensor) -> Tensor:
     Examples:
         >>> print(ops.expm1(0.5).round(4), gradops.grad(ops.expm1)(0.5).round(4))
         0.6487 1.6487
-
-    See Also:
-        :func:`exp2`, :func:`log`, :func:`exp`.
     """
     ...
 
@@ -319,9 +304,6 @@ def log(x: Tensor) -> Tensor:
     Examples:
         >>> print(ops.log(2.0).round(4), gradops.grad(ops.log)(2.0))
         0.6931 0.5
-
-    See Also:
-        :func:`expm1`, :func:`log2`, :func:`exp2`.
     """
     ...
 
@@ -336,9 +318,6 @@ def log2(x: Tensor) -> Tensor:
     Examples:
         >>> print(ops.log2(8.0), gradops.grad(ops.log2)(8.0).round(4))
         3.0 0.1803
-
-    See Also:
-        :func:`log`, :func:`log10`, :func:`expm1`.
     """
     ...
 
@@ -353,9 +332,6 @@ def log10(x: Tensor) -> Tensor:
     Examples:
         >>> print(ops.log10(100.0), gradops.grad(ops.log10)(100.0).round(4))
         2.0 0.0043
-
-    See Also:
-        :func:`log2`, :func:`log1p`, :func:`log`.
     """
     ...
 
@@ -377,7 +353,7 @@ def log1p(x: Tensor) -> Tensor:
     ...
 
 
-"""Trigonometric functions.
+__family__ = """Trigonometric functions.
 
 Elementwise; angles are in radians. ``arcsin`` and ``arccos`` are NaN outside of [-1, 1], and their derivatives are
 infinite at the ends.
@@ -431,9 +407,6 @@ def tan(x: Tensor) -> Tensor:
     Examples:
         >>> print(ops.tan(0.5).round(4), gradops.grad(ops.tan)(0.5).round(4))
         0.5463 1.2984
-
-    See Also:
-        :func:`cos`, :func:`arcsin`, :func:`sin`.
     """
     ...
 
@@ -448,9 +421,6 @@ def arcsin(x: Tensor) -> Tensor:
     Examples:
         >>> print(ops.arcsin(0.5).round(4), gradops.grad(ops.arcsin)(0.5).round(4))
         0.5236 1.1547
-
-    See Also:
-        :func:`tan`, :func:`arccos`, :func:`cos`.
     """
     ...
 
@@ -465,9 +435,6 @@ def arccos(x: Tensor) -> Tensor:
     Examples:
         >>> print(ops.arccos(0.5).round(4), gradops.grad(ops.arccos)(0.5).round(4))
         1.0472 -1.1547
-
-    See Also:
-        :func:`arcsin`, :func:`arctan`, :func:`tan`.
     """
     ...
 
@@ -482,9 +449,6 @@ def arctan(x: Tensor) -> Tensor:
     Examples:
         >>> print(ops.arctan(0.5).round(4), gradops.grad(ops.arctan)(0.5))
         0.4636 0.8
-
-    See Also:
-        :func:`arccos`, :func:`arctan2`, :func:`arcsin`.
     """
     ...
 
@@ -506,7 +470,7 @@ def arctan2(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-"""Hyperbolic functions.
+__family__ = """Hyperbolic functions.
 
 Elementwise. ``arccosh`` is NaN below 1, ``arctanh`` outside of [-1, 1]; their derivatives are infinite at the ends.
 
@@ -525,9 +489,6 @@ def sinh(x: Tensor) -> Tensor:
     Examples:
         >>> print(ops.sinh(0.5).round(4), gradops.grad(ops.sinh)(0.5).round(4))
         0.5211 1.1276
-
-    See Also:
-        :func:`cosh`, :func:`tanh`, :func:`arcsinh`.
     """
     ...
 
@@ -542,9 +503,6 @@ def cosh(x: Tensor) -> Tensor:
     Examples:
         >>> print(ops.cosh(0.5).round(4), gradops.grad(ops.cosh)(0.5).round(4))
         1.1276 0.5211
-
-    See Also:
-        :func:`sinh`, :func:`tanh`, :func:`arcsinh`.
     """
     ...
 
@@ -559,9 +517,6 @@ def tanh(x: Tensor) -> Tensor:
     Examples:
         >>> print(ops.tanh(0.5).round(4), gradops.grad(ops.tanh)(0.5).round(4))
         0.4621 0.7864
-
-    See Also:
-        :func:`cosh`, :func:`arcsinh`, :func:`sinh`.
     """
     ...
 
@@ -576,9 +531,6 @@ def arcsinh(x: Tensor) -> Tensor:
     Examples:
         >>> print(ops.arcsinh(0.5).round(4), gradops.grad(ops.arcsinh)(0.5).round(4))
         0.4812 0.8944
-
-    See Also:
-        :func:`tanh`, :func:`arccosh`, :func:`cosh`.
     """
     ...
 
@@ -593,9 +545,6 @@ def arccosh(x: Tensor) -> Tensor:
     Examples:
         >>> print(ops.arccosh(2.0).round(4), gradops.grad(ops.arccosh)(2.0).round(4))
         1.317 0.5774
-
-    See Also:
-        :func:`arcsinh`, :func:`arctanh`, :func:`tanh`.
     """
     ...
 
@@ -610,14 +559,11 @@ def arctanh(x: Tensor) -> Tensor:
     Examples:
         >>> print(ops.arctanh(0.5).round(4), gradops.grad(ops.arctanh)(0.5).round(4))
         0.5493 1.3333
-
-    See Also:
-        :func:`arccosh`, :func:`arcsinh`, :func:`tanh`.
     """
     ...
 
 
-"""Special functions.
+__family__ = """Special functions.
 
 Elementwise, of real numbers.
 
@@ -643,7 +589,7 @@ def erf(x: Tensor) -> Tensor:
     ...
 
 
-"""Absolute values and signs.
+__family__ = """Absolute values and signs.
 
 Elementwise. The derivative at 0 is 0, the middle of the subgradients.
 
@@ -686,7 +632,7 @@ def real_sign(x: Tensor) -> Tensor:
     ...
 
 
-"""Complex numbers.
+__family__ = """Complex numbers.
 
 The gradient of a real loss L by a complex tensor is dL/dRe + i dL/dIm, as in PyTorch and TensorFlow.
 
@@ -786,7 +732,7 @@ def angle(x: Tensor) -> Tensor:
     ...
 
 
-"""Rounding and representation.
+__family__ = """Rounding and representation.
 
 Elementwise. Rounded numbers are constant between jumps: their derivative is 0. To let the upstream gradient
 through instead (a straight-through estimator), see ``custom_gradient``.
@@ -849,9 +795,6 @@ def trunc(x: Tensor) -> Tensor:
     Examples:
         >>> print(ops.trunc(-1.5), gradops.grad(ops.trunc)(-1.5))
         -1.0 0.0
-
-    See Also:
-        :func:`ceil`, :func:`round`, :func:`floor`.
     """
     ...
 
@@ -879,7 +822,7 @@ def round(x: Tensor, decimals: Integer = 0) -> Tensor:
     ...
 
 
-"""Extremes of two tensors.
+__family__ = """Extremes of two tensors.
 
 Elementwise and broadcast. At a tie each operand gets half of the upstream gradient.
 
@@ -898,9 +841,6 @@ def maximum(x1: Operand, x2: Operand) -> Tensor:
     Examples:
         >>> print(ops.maximum(1.5, 2.0), *gradops.grad(ops.maximum, argnums=(0, 1))(1.5, 2.0))
         2.0 0.0 1.0
-
-    See Also:
-        :func:`fmin`, :func:`minimum`, :func:`fmax`.
     """
     ...
 
@@ -915,14 +855,11 @@ def minimum(x1: Operand, x2: Operand) -> Tensor:
     Examples:
         >>> print(ops.minimum(1.5, 2.0), *gradops.grad(ops.minimum, argnums=(0, 1))(1.5, 2.0))
         1.5 1.0 0.0
-
-    See Also:
-        :func:`maximum`, :func:`fmin`, :func:`fmax`.
     """
     ...
 
 
-"""Comparison.
+__family__ = """Comparison.
 
 Elementwise and broadcast, except :func:`allclose`. A truth value has no gradient: a loss gets its gradient through the
 values that a comparison selects.
@@ -968,7 +905,7 @@ def greater_equal(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-"""Logical operations.
+__family__ = """Logical operations.
 
 Elementwise and broadcast. Elements that are not 0 count as true, NaN among them.
 
@@ -1001,7 +938,7 @@ def logical_not(x: Tensor) -> Tensor:
     ...
 
 
-"""Tests of numbers.
+__family__ = """Tests of numbers.
 
 A truth value for each element. A loss gets its gradient through the values that a test selects.
 

@@ -52,7 +52,7 @@ def _check_pairs(op, x) -> None:
         raise ArgumentTypeError(f"`{op.name}`: `x` must be real; got {{x}}.", argument="x", x=_checks.describe(x))
 
 
-"""Complex numbers."""
+__family__ = """Complex numbers."""
 
 
 @op(check=_check_pairs, linear=("x",))
@@ -148,7 +148,7 @@ def to_complex(re, im):
     return view_as_complex(stack([re, im], -1))
 
 
-"""Exponentials and logarithms."""
+__family__ = """Exponentials and logarithms."""
 
 
 @op(check=check_real, elementwise=True)
@@ -200,7 +200,7 @@ def logaddexp2(x1: Operand, x2: Operand) -> Tensor:
     return multiply(logaddexp(multiply(x1, math.log(2)), multiply(x2, math.log(2))), 1 / math.log(2))
 
 
-"""Comparison."""
+__family__ = """Comparison."""
 
 
 @op(differentiable=False, elementwise=True)
@@ -236,7 +236,7 @@ def allclose(x1: Operand, x2: Operand, rtol: float = 1e-05, atol: float = 1e-08,
     return all(isclose(x1, x2, rtol, atol, equal_nan))
 
 
-"""Tests of numbers."""
+__family__ = """Tests of numbers."""
 
 
 @op(differentiable=False, check=check_real, elementwise=True)
@@ -257,7 +257,7 @@ def isreal(x: Tensor) -> Tensor:
     return equal(imag(x), 0)
 
 
-"""Absolute values and signs."""
+__family__ = """Absolute values and signs."""
 
 
 @op(elementwise=True)
@@ -273,9 +273,6 @@ def sign(x: Tensor) -> Tensor:
     Examples:
         >>> print(ops.sign(-0.5), gradops.grad(ops.sign)(-0.5))
         -1.0 0.0
-
-    See Also:
-        :func:`heaviside`, :func:`signbit`, :func:`fabs`.
     """
     if not is_complex(x):
         return real_sign(x)
@@ -299,7 +296,7 @@ def _integers(op, *operands):
         check_kind(op.name, value, (1,), "of integers", name)
 
 
-"""Bitwise operations.
+__family__ = """Bitwise operations.
 
 Elementwise, of whole numbers and bools: operands broadcast, and dtypes promote.
 
@@ -383,7 +380,7 @@ def right_shift(x: Operand, y: Operand) -> Tensor:
 bitwise_right_shift = alias("bitwise_right_shift", right_shift)
 
 
-"""Common divisors and multiples.
+__family__ = """Common divisors and multiples.
 
 Elementwise, of whole numbers: operands broadcast, and dtypes promote.
 

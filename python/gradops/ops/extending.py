@@ -49,9 +49,6 @@ def tile(x: Tensor, repeats: Integers) -> Tensor:
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.tile(x, 2), gradops.grad(lambda x: ops.sum(ops.tile(x, 2)))(x))
         [1. 3. 1. 3.] [2. 2.]
-
-    See Also:
-        :func:`repeat`, :func:`pad`.
     """
     counts = _copies(repeats)
     if x.dtype is str and len(counts) == 1:
@@ -95,9 +92,6 @@ def repeat(x: Tensor, repeats: Integers, axis: Axis | None = None) -> Tensor:
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.repeat(x, 2), gradops.grad(lambda x: ops.sum(ops.repeat(x, 2)))(x))
         [1. 1. 3. 3.] [2. 2.]
-
-    See Also:
-        :func:`tile`, :func:`pad`.
     """
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
@@ -167,9 +161,6 @@ def pad(x: Tensor, pad_width: Integers, mode: str = "constant", constant_values:
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.pad(x, (1, 2)), gradops.grad(lambda x: ops.sum(ops.pad(x, (1, 1), mode="reflect")))(x))
         [0. 1. 3. 0. 0.] [2. 2.]
-
-    See Also:
-        :func:`repeat`, :func:`tile`.
     """
     _checks.choice("pad", mode, _PAD_MODES, "mode")
     if constant_values is not None and mode != "constant":

@@ -156,9 +156,6 @@ def fft(x: Tensors):
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.fft((x, 0 * x))[0], gradops.grad(lambda x: ops.sum(ops.fft((x, 0 * x))[0] ** 2))(x))
         [ 4. -2.] [ 4. 12.]
-
-    See Also:
-        :func:`fft2`, :func:`ifft2`, :func:`rfft`.
     """
     return _transformed(x, 1, False)
 
@@ -196,9 +193,6 @@ def fft2(x: Tensors):
         >>> print(gradops.grad(lambda x: ops.fft2((x, 0 * x))[0][0, 1])(x))
         [[ 1. -1.]
          [ 1. -1.]]
-
-    See Also:
-        :func:`fft`, :func:`ifft2`, :func:`rfft`.
     """
     return _transformed(x, 2, False)
 
@@ -222,9 +216,6 @@ def ifft2(x: Tensors):
         >>> print(gradops.grad(lambda x: ops.ifft2((x, 0 * x))[0][0, 1])(x))
         [[ 0.25 -0.25]
          [ 0.25 -0.25]]
-
-    See Also:
-        :func:`fft2`, :func:`rfft`, :func:`fft`.
     """
     return _transformed(x, 2, True)
 
@@ -266,9 +257,6 @@ def rfft(x: Tensor, fft_length: Integer | None = None) -> tuple:
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.rfft(x)[0], gradops.grad(lambda x: ops.sum(ops.rfft(x)[0] ** 2))(x))
         [ 4. -2.] [ 4. 12.]
-
-    See Also:
-        :func:`ifft2`, :func:`irfft`, :func:`fft2`.
     """
     return parts_of(rfft_complex(x, shape(x)[-1] if fft_length is None else int(fft_length)), half_of(x))
 
@@ -303,9 +291,6 @@ def irfft(x: Tensors, fft_length: Integer | None = None) -> Tensor:
         >>> x = np.array([4.0, -2.0])
         >>> print(ops.irfft((x, 0 * x)), gradops.grad(lambda x: ops.sum(ops.irfft((x, 0 * x)) ** 2))(x))
         [1. 3.] [ 4. -2.]
-
-    See Also:
-        :func:`rfft`, :func:`ifft2`, :func:`fft2`.
     """
     spectrum = complex_of(x)
     length = 2 * (shape(spectrum)[-1] - 1) if fft_length is None else int(fft_length)

@@ -21,7 +21,7 @@ from .elementwise import add, floor_divide, mod, multiply
 from .properties import fits, unknown
 from .shaping import reshape
 
-"""Elements by position.
+__family__ = """Elements by position.
 
 The gradient is added to each element as often as it is taken, and is 0 elsewhere.
 
@@ -47,9 +47,6 @@ def get_item(x: Tensor, key) -> Tensor:
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.get_item(x, slice(1, None)), gradops.grad(lambda x: ops.sum(ops.get_item(x, [0, 0]) ** 2))(x))
         [3. 2.] [4. 0. 0.]
-
-    See Also:
-        :func:`take`, :func:`take_along_axis`, :func:`unravel_index`.
     """
     ...
 
@@ -113,9 +110,6 @@ def take_along_axis(x: Tensor, indices: Indices, axis: Axis | None = None) -> Te
         [2. 2.]
         >>> print(gradops.grad(lambda x: ops.sum(ops.take_along_axis(x, [2, 2], 0)))(x))
         [0. 0. 2.]
-
-    See Also:
-        :func:`take`, :func:`unravel_index`, :func:`get_item`.
     """
     if axis is None:
         x, indices, axis = reshape(x, (-1,)), reshape(indices, (-1,)), 0
@@ -165,7 +159,7 @@ def unravel_index(indices: Indices, shape: Shape) -> tuple:
     return tuple(reversed(found))
 
 
-"""Choice by condition.
+__family__ = """Choice by condition.
 
 Both sides are computed, and the one that is not chosen gets the gradient 0. A NaN in the derivative of that side's
 computation still comes through: change the argument of a function where it has no finite derivative.
@@ -284,9 +278,6 @@ def select(condlist: Structure, choicelist: Structure, default: Structure = 0) -
         [0. 9.]
         >>> print(gradops.grad(lambda x: ops.sum(ops.select([x > 0], [x**2], 0.0)))(x))
         [-0.  6.]
-
-    See Also:
-        :func:`nonzero`, :func:`where`.
     """
     conditions, choices = list(condlist), list(choicelist)
     if not conditions or len(conditions) != len(choices):

@@ -12,7 +12,7 @@ from .conversion import shape
 from .properties import fits
 from .shaping import expand_dims, ravel, reshape
 
-"""Joining.
+__family__ = """Joining.
 
 Several tensors joined into one, in their promoted dtype.
 
@@ -88,9 +88,6 @@ def append(x1: Tensor, x2: Tensor, axis: Axis | None = None) -> Tensor:
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.append(x, [2.0]), gradops.grad(lambda x: ops.sum(ops.append(x, x) ** 2))(x))
         [1. 3. 2.] [ 4. 12.]
-
-    See Also:
-        :func:`stack`, :func:`hstack`, :func:`concatenate`.
     """
     return concatenate([ravel(x1), ravel(x2)], 0) if axis is None else concatenate([x1, x2], axis)
 
@@ -119,9 +116,6 @@ def hstack(xs: Tensors) -> Tensor:
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.hstack([x, x]), gradops.grad(lambda x: ops.sum(ops.hstack([x, x**2])))(x))
         [1. 3. 1. 3.] [3. 7.]
-
-    See Also:
-        :func:`append`, :func:`vstack`, :func:`stack`.
     """
     parts = [reshape(x, (1,)) if len(x.shape) == 0 else x for x in _list(xs)]
     return concatenate(parts, 0 if len(parts[0].shape) == 1 else 1)
@@ -139,9 +133,6 @@ def vstack(xs: Tensors) -> Tensor:
          [1. 3.]]
         >>> print(gradops.grad(lambda x: ops.sum(ops.vstack([x, x**2])))(x))
         [3. 7.]
-
-    See Also:
-        :func:`hstack`, :func:`dstack`, :func:`append`.
     """
     return concatenate([reshape(x, (1, -1)) if len(x.shape) < 2 else x for x in _list(xs)], 0)
 
@@ -158,9 +149,6 @@ def dstack(xs: Tensors) -> Tensor:
           [3. 3.]]]
         >>> print(gradops.grad(lambda x: ops.sum(ops.dstack([x, x**2])))(x))
         [3. 7.]
-
-    See Also:
-        :func:`vstack`, :func:`column_stack`, :func:`hstack`.
     """
     parts = [reshape(x, (1, -1, 1)) if len(x.shape) < 2 else x for x in _list(xs)]
     return concatenate([expand_dims(x, 2) if len(x.shape) == 2 else x for x in parts], 2)
@@ -178,14 +166,11 @@ def column_stack(xs: Tensors) -> Tensor:
          [3. 3.]]
         >>> print(gradops.grad(lambda x: ops.sum(ops.column_stack([x, x**2])))(x))
         [3. 7.]
-
-    See Also:
-        :func:`dstack`, :func:`vstack`, :func:`hstack`.
     """
     return concatenate([reshape(x, (-1, 1)) if len(x.shape) < 2 else x for x in _list(xs)], 1)
 
 
-"""Splitting.
+__family__ = """Splitting.
 
 One tensor split into several. Parts that a loss does not use get the gradient 0.
 
@@ -216,9 +201,6 @@ def split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0):
         >>> x = np.array([1.0, 3.0, 2.0, 4.0])
         >>> print(ops.split(x, 2)[1], gradops.grad(lambda x: ops.sum(ops.split(x, 2)[1] ** 2))(x))
         [2. 4.] [0. 0. 4. 8.]
-
-    See Also:
-        :func:`unstack`, :func:`array_split`, :func:`hsplit`.
     """
     ...
 
@@ -255,9 +237,6 @@ def unstack(x: Tensor, num: Integer | None = None, axis: Axis = 0):
         >>> print(gradops.grad(lambda x: ops.sum(ops.unstack(x)[1] ** 2))(x))
         [[0. 0.]
          [4. 8.]]
-
-    See Also:
-        :func:`split`, :func:`array_split`, :func:`hsplit`.
     """
     ...
 
@@ -278,9 +257,6 @@ def array_split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0) -> lis
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.array_split(x, 2)[0], gradops.grad(lambda x: ops.sum(ops.array_split(x, 2)[0] ** 2))(x))
         [1. 3.] [2. 6. 0.]
-
-    See Also:
-        :func:`unstack`, :func:`hsplit`, :func:`split`.
     """
     axis = check_axis("array_split", axis, check_rank("array_split", x, 1))
     if _is_list(indices_or_sections):
@@ -310,9 +286,6 @@ def hsplit(x: Tensor, indices_or_sections: Integers) -> list:
         >>> x = np.array([1.0, 3.0, 2.0, 4.0])
         >>> print(ops.hsplit(x, 2)[1], gradops.grad(lambda x: ops.sum(ops.hsplit(x, 2)[1] ** 2))(x))
         [2. 4.] [0. 0. 4. 8.]
-
-    See Also:
-        :func:`array_split`, :func:`vsplit`, :func:`unstack`.
     """
     return _split_along("hsplit", x, indices_or_sections, 0 if len(x.shape) == 1 else 1, 1)
 
@@ -333,9 +306,6 @@ def vsplit(x: Tensor, indices_or_sections: Integers) -> list:
         >>> print(gradops.grad(lambda x: ops.sum(ops.vsplit(x, 2)[1] ** 2))(x))
         [[0. 0.]
          [4. 8.]]
-
-    See Also:
-        :func:`hsplit`, :func:`dsplit`, :func:`array_split`.
     """
     return _split_along("vsplit", x, indices_or_sections, 0, 2)
 
@@ -353,9 +323,6 @@ def dsplit(x: Tensor, indices_or_sections: Integers) -> list:
         >>> x = np.arange(4.0).reshape(1, 2, 2)
         >>> print(ops.dsplit(x, 2)[1].ravel(), gradops.grad(lambda x: ops.sum(ops.dsplit(x, 2)[1] ** 2))(x).ravel())
         [1. 3.] [0. 2. 0. 6.]
-
-    See Also:
-        :func:`vsplit`, :func:`hsplit`, :func:`array_split`.
     """
     return _split_along("dsplit", x, indices_or_sections, 2, 3)
 

@@ -65,7 +65,7 @@ def _log_probabilities(output, from_logits, axis):
     return log(_kept_inside(divide(output, sum(output, axis, True))))
 
 
-"""Losses.
+__family__ = """Losses.
 
 Losses of each element or row. Probabilities are clipped to stay ``config.epsilon()`` away from 0 and 1.
 
@@ -101,9 +101,6 @@ def binary_crossentropy(target: Tensor, output: Tensor, from_logits: bool = Fals
         [0.6931 0.2231]
         >>> print(gradops.grad(lambda p: ops.sum(ops.binary_crossentropy([0.0, 1.0], p)))(p))
         [ 2.   -1.25]
-
-    See Also:
-        :func:`categorical_crossentropy`, :func:`sparse_categorical_crossentropy`, :func:`psnr`.
     """
     _same_shape("binary_crossentropy", target, output, ("target", "output"))
     output = floats(output)
@@ -180,9 +177,6 @@ def sparse_categorical_crossentropy(
         >>> print(gradops.grad(lambda p: ops.sum(ops.sparse_categorical_crossentropy([0, 1], p)))(p))
         [[-1.    1.  ]
          [ 1.   -0.25]]
-
-    See Also:
-        :func:`categorical_crossentropy`, :func:`psnr`, :func:`binary_crossentropy`.
     """
     name = "sparse_categorical_crossentropy"
     rank = check_rank(name, output, 1, "output")
@@ -227,9 +221,6 @@ def psnr(x1: Tensor, x2: Tensor, max_val: float) -> Tensor:
         16.9897
         >>> print(gradops.grad(lambda x: ops.psnr(x, [0.5, 1.0], 1.0))(x).round(4))
         [-0.     43.4294]
-
-    See Also:
-        :func:`sparse_categorical_crossentropy`, :func:`categorical_crossentropy`, :func:`binary_crossentropy`.
     """
     _same_shape("psnr", x1, x2, ("x1", "x2"))
     noise = mean(squared(subtract(floats(x1), floats(x2))))
@@ -252,7 +243,7 @@ _LOG_ZERO = -1e30
 """The logarithm of probability 0: finite, so that gradients are finite."""
 
 
-"""Connectionist temporal classification.
+__family__ = """Connectionist temporal classification.
 
 Labels of a sequence whose timing is not known (Graves et al. 2006).
 
@@ -292,9 +283,6 @@ def ctc_loss(
         [0.2877]
         >>> print(gradops.grad(lambda x: ops.sum(ops.ctc_loss([[1]], x, [1], [3])))(x).ravel().round(4))
         [ 0.      0.      0.1667 -0.1667  0.      0.    ]
-
-    See Also:
-        :func:`ctc_decode`.
     """
     lengths = {"target_length": (target_length, 1), "output_length": (output_length, 1)}
     _check_batch("ctc_loss", output, "output", target=(target, 2), **lengths)

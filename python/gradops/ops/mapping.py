@@ -25,7 +25,7 @@ FUNCTIONS = ("associative_scan", "map", "vectorize", "vectorized_map")
 """The functions here that are not an ``@op``, as they take structures of tensors and call functions."""
 
 
-"""Mapped functions.
+__family__ = """Mapped functions.
 
 A function applied to each row or element, or between neighbours. Gradients also reach tensors that it closes over.
 
@@ -171,9 +171,6 @@ def vectorize(pyfunc: Function, *, excluded=None, signature: str | None = None) 
         [1. 9.]
         >>> print(gradops.grad(lambda x: ops.sum(ops.vectorize(lambda a: a**2)(x)))(x))
         [2. 6.]
-
-    See Also:
-        :func:`vectorized_map`, :func:`associative_scan`, :func:`map`.
     """
     check_functions("vectorize", pyfunc=pyfunc)
     if not (excluded is None or isinstance(excluded, (list, tuple, set, frozenset))):

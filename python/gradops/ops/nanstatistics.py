@@ -40,9 +40,6 @@ def nansum(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         >>> x = np.array([2.0, np.nan, 3.0])
         >>> print(ops.nansum(x), gradops.grad(lambda x: ops.nansum(x))(x))
         5.0 [1. 0. 1.]
-
-    See Also:
-        :func:`nanprod`, :func:`nancumsum`, :func:`nancumprod`.
     """
     return sum(_replace_nan(x, 0), axis, keepdims)
 
@@ -61,9 +58,6 @@ def nanprod(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         >>> x = np.array([2.0, np.nan, 3.0])
         >>> print(ops.nanprod(x), gradops.grad(lambda x: ops.nanprod(x))(x))
         6.0 [3. 0. 2.]
-
-    See Also:
-        :func:`nansum`, :func:`nancumsum`, :func:`nancumprod`.
     """
     return prod(_replace_nan(x, 1), axis, keepdims)
 
@@ -82,9 +76,6 @@ def nancumsum(x: Tensor, axis: Axis | None = None, dtype: DType | None = None) -
         >>> x = np.array([2.0, np.nan, 3.0])
         >>> print(ops.nancumsum(x), gradops.grad(lambda x: ops.nancumsum(x)[2])(x))
         [2. 2. 5.] [1. 0. 1.]
-
-    See Also:
-        :func:`nanprod`, :func:`nancumprod`, :func:`nansum`.
     """
     return cumsum(_replace_nan(x, 0), axis, dtype)
 
@@ -103,9 +94,6 @@ def nancumprod(x: Tensor, axis: Axis | None = None, dtype: DType | None = None) 
         >>> x = np.array([2.0, np.nan, 3.0])
         >>> print(ops.nancumprod(x), gradops.grad(lambda x: ops.nancumprod(x)[2])(x))
         [2. 2. 6.] [3. 0. 2.]
-
-    See Also:
-        :func:`nancumsum`, :func:`nanmean`, :func:`nanprod`.
     """
     return cumprod(_replace_nan(x, 1), axis, dtype)
 
@@ -128,9 +116,6 @@ def nanmean(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         >>> x = np.array([2.0, np.nan, 3.0])
         >>> print(ops.nanmean(x), gradops.grad(lambda x: ops.nanmean(x))(x))
         2.5 [0.5 0.  0.5]
-
-    See Also:
-        :func:`nancumprod`, :func:`nanvar`, :func:`nancumsum`.
     """
     x, narrow = wide(x)
     return rounded(divide(nansum(x, axis, keepdims), _count(x, axis, keepdims)), narrow)
@@ -150,9 +135,6 @@ def nanvar(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         >>> x = np.array([2.0, np.nan, 3.0])
         >>> print(ops.nanvar(x), gradops.grad(lambda x: ops.nanvar(x))(x))
         0.25 [-0.5  0.   0.5]
-
-    See Also:
-        :func:`nanmean`, :func:`nanstd`, :func:`nancumprod`.
     """
     x, narrow = wide(x)
     return rounded(divide(sum(squared(_distances(x, axis)), axis, keepdims), _count(x, axis, keepdims)), narrow)
@@ -177,9 +159,6 @@ def nanstd(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         >>> x = np.array([2.0, np.nan, 3.0])
         >>> print(ops.nanstd(x), gradops.grad(lambda x: ops.nanstd(x))(x))
         0.5 [-0.5  0.   0.5]
-
-    See Also:
-        :func:`nanvar`, :func:`nanmax`, :func:`nanmean`.
     """
     x, narrow = wide(x)
     distances = _distances(x, axis)
@@ -212,9 +191,6 @@ def nanmax(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         >>> x = np.array([2.0, np.nan, 3.0])
         >>> print(ops.nanmax(x), gradops.grad(lambda x: ops.nanmax(x))(x))
         3.0 [0. 0. 1.]
-
-    See Also:
-        :func:`nanstd`, :func:`nanmin`, :func:`nanvar`.
     """
     return _extreme(max, x, axis, keepdims, -math.inf)
 
@@ -237,9 +213,6 @@ def nanmin(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         >>> x = np.array([2.0, np.nan, 3.0])
         >>> print(ops.nanmin(x), gradops.grad(lambda x: ops.nanmin(x))(x))
         2.0 [1. 0. 0.]
-
-    See Also:
-        :func:`nanmax`, :func:`nanargmax`, :func:`nanstd`.
     """
     return _extreme(min, x, axis, keepdims, math.inf)
 

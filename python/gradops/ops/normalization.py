@@ -55,9 +55,6 @@ def moments(x: Tensor, axes: Axes, keepdims: bool = False, synchronized: bool = 
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.moments(x, 0)[1].round(4), gradops.grad(lambda x: ops.moments(x, 0)[1])(x).round(4))
         0.6667 [-0.6667  0.6667  0.    ]
-
-    See Also:
-        :func:`batch_normalization`, :func:`layer_normalization`, :func:`rms_normalization`.
     """
     if synchronized:
         raise ArgumentError("`moments`: `synchronized` must be {False}.", argument="synchronized")
@@ -103,9 +100,6 @@ def batch_normalization(
         >>> print(gradops.grad(lambda x: ops.sum(ops.batch_normalization(x, [2.0], [1.0], axis=-1) ** 2))(x).round(4))
         [[-1.998]
          [ 1.998]]
-
-    See Also:
-        :func:`moments`, :func:`layer_normalization`, :func:`rms_normalization`.
     """
     axes = (check_axis("batch_normalization", axis, check_rank("batch_normalization", x, 1)),)
     x, narrow = wide(x)
@@ -195,9 +189,6 @@ def layer_normalization(
         [-1.2247  1.2247  0.    ]
         >>> print(gradops.grad(lambda x: ops.layer_normalization(x)[0])(x).round(4))
         [ 0.2041  0.2041 -0.4082]
-
-    See Also:
-        :func:`batch_normalization`, :func:`rms_normalization`, :func:`moments`.
     """
     if kwargs.pop("rms_scaling", False):
         raise ArgumentError(
@@ -234,9 +225,6 @@ def rms_normalization(x: Tensor, scale: Tensor | None = None, axis: Axes = -1, e
         [0.8485 1.1314]
         >>> print(gradops.grad(lambda x: ops.rms_normalization(x)[0])(x).round(4))
         [ 0.181  -0.1358]
-
-    See Also:
-        :func:`layer_normalization`, :func:`normalize`, :func:`batch_normalization`.
     """
     axes = check_axes("rms_normalization", axis, check_rank("rms_normalization", x, 1))
     x, narrow = wide(x)
@@ -267,9 +255,6 @@ def normalize(x: Tensor, axis: Axes = -1, order: Integer = 2, epsilon: float | N
         >>> x = np.array([3.0, 4.0])
         >>> print(ops.normalize(x), gradops.grad(lambda x: ops.normalize(x)[0])(x))
         [0.6 0.8] [ 0.128 -0.096]
-
-    See Also:
-        :func:`rms_normalization`, :func:`layer_normalization`, :func:`batch_normalization`.
     """
     order = integer("normalize", order, "order", 1)
     if len(x.shape):

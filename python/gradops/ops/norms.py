@@ -187,9 +187,6 @@ def cdist(x: Tensor, y: Tensor) -> Tensor:
         [[5.]]
         >>> print(gradops.grad(lambda x: ops.sum(ops.cdist(x, [[4.0, 0.0]])))(x).round(4))
         [[-0.8  0.6]]
-
-    See Also:
-        :func:`norm`.
     """
     (x, final), (y, _) = map(wide, promoted(x, y, floating=True))
     difference = subtract(expand_dims(x, -2), expand_dims(y, -3))

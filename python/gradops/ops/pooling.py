@@ -98,7 +98,7 @@ def _geometry(op: str, inputs, pool_size, strides, padding, data_format):
     return sizes, places, (window, strides, around, first)
 
 
-"""Pooling.
+__family__ = """Pooling.
 
 In 1, 2 or 3 dimensions, each channel separately.
 
@@ -140,9 +140,6 @@ def max_pool(
         >>> x = np.arange(4.0).reshape(1, 4, 1)
         >>> print(ops.max_pool(x, 2).ravel(), gradops.grad(lambda x: ops.sum(ops.max_pool(x, 2) ** 2))(x).ravel())
         [1. 3.] [0. 2. 0. 6.]
-
-    See Also:
-        :func:`average_pool`, :func:`adaptive_average_pool`, :func:`adaptive_max_pool`.
     """
     _, _, how = _geometry("max_pool", inputs, pool_size, strides, padding, data_format)
     return window_max(floats(inputs), *how)
@@ -179,9 +176,6 @@ def average_pool(
         [0.5 2.5]
         >>> print(gradops.grad(lambda x: ops.sum(ops.average_pool(x, 2) ** 2))(x).ravel())
         [0.5 0.5 2.5 2.5]
-
-    See Also:
-        :func:`max_pool`, :func:`adaptive_average_pool`, :func:`adaptive_max_pool`.
     """
     sizes, places, how = _geometry("average_pool", inputs, pool_size, strides, padding, data_format)
     window, strides, around, first = how
@@ -245,9 +239,6 @@ def adaptive_average_pool(inputs: Tensor, output_size: Integers, data_format: st
         [0.5 2.5]
         >>> print(gradops.grad(lambda x: ops.sum(ops.adaptive_average_pool(x, 2) ** 2))(x).ravel())
         [0.5 0.5 2.5 2.5]
-
-    See Also:
-        :func:`average_pool`, :func:`adaptive_max_pool`, :func:`max_pool`.
     """
     first, sizes, output_size = _adaptive("adaptive_average_pool", inputs, output_size, data_format)
     x = inputs
@@ -285,9 +276,6 @@ def adaptive_max_pool(inputs: Tensor, output_size: Integers, data_format: str | 
         [1. 3.]
         >>> print(gradops.grad(lambda x: ops.sum(ops.adaptive_max_pool(x, 2) ** 2))(x).ravel())
         [0. 2. 0. 6.]
-
-    See Also:
-        :func:`adaptive_average_pool`, :func:`average_pool`, :func:`max_pool`.
     """
     first, _, output_size = _adaptive("adaptive_max_pool", inputs, output_size, data_format)
     x = floats(inputs)

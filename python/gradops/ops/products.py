@@ -65,9 +65,6 @@ def dot(x1: Tensor, x2: Tensor) -> Tensor:
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.dot(x, [2.0, 4.0]), gradops.grad(lambda x: ops.dot(x, [2.0, 4.0]))(x))
         14.0 [2. 4.]
-
-    See Also:
-        :func:`matmul`, :func:`tensordot`, :func:`outer`.
     """
     if len(x1.shape) == 0 or len(x2.shape) == 0:
         return multiply(x1, x2)
@@ -118,9 +115,6 @@ def tensordot(x1: Tensor, x2: Tensor, axes: Integers = 2) -> Tensor:
         >>> print(gradops.grad(lambda x: ops.tensordot(x, x, 2))(x))
         [[2. 6.]
          [4. 8.]]
-
-    See Also:
-        :func:`dot`, :func:`outer`, :func:`matmul`.
     """
     ...
 
@@ -142,9 +136,6 @@ def outer(x1: Tensor, x2: Tensor) -> Tensor:
          [3. 6.]]
         >>> print(gradops.grad(lambda x: ops.sum(ops.outer(x, [1.0, 2.0])))(x))
         [3. 3.]
-
-    See Also:
-        :func:`tensordot`, :func:`einsum`, :func:`dot`.
     """
     return multiply(reshape(x1, (-1, 1)), reshape(x2, (1, -1)))
 
@@ -216,9 +207,6 @@ def inner(x1: Tensor, x2: Tensor) -> Tensor:
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.inner(x, [2.0, 4.0]), gradops.grad(lambda x: ops.inner(x, [2.0, 4.0]))(x))
         14.0 [2. 4.]
-
-    See Also:
-        :func:`einsum`, :func:`vdot`, :func:`outer`.
     """
     if len(x1.shape) == 0 or len(x2.shape) == 0:
         return multiply(x1, x2)
@@ -253,9 +241,6 @@ def vdot(x1: Tensor, x2: Tensor) -> Tensor:
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.vdot(x, [2.0, 4.0]), gradops.grad(lambda x: ops.vdot(x, [2.0, 4.0]))(x))
         14.0 [2. 4.]
-
-    See Also:
-        :func:`inner`, :func:`kron`, :func:`einsum`.
     """
     return matmul(conj(reshape(x1, (-1,))), reshape(x2, (-1,)))
 
@@ -274,9 +259,6 @@ def kron(x1: Tensor, x2: Tensor) -> Tensor:
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.kron(x, [1.0, 2.0]), gradops.grad(lambda x: ops.sum(ops.kron(x, [1.0, 2.0])))(x))
         [1. 2. 3. 6.] [3. 3.]
-
-    See Also:
-        :func:`vdot`, :func:`cross`, :func:`inner`.
     """
     rank = max(len(x1.shape), len(x2.shape))
     first = (1,) * (rank - len(x1.shape)) + shape(x1)
@@ -320,9 +302,6 @@ def cross(
         >>> x = np.array([1.0, 0.0, 0.0])
         >>> print(ops.cross(x, [0.0, 1.0, 0.0]), gradops.grad(lambda x: ops.cross(x, [0.0, 1.0, 0.0])[2])(x))
         [0. 0. 1.] [1. 0. 0.]
-
-    See Also:
-        :func:`kron`, :func:`vdot`, :func:`inner`.
     """
     if axis is not None:
         axisa = axisb = axisc = axis

@@ -101,9 +101,6 @@ def quantile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linear", k
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.quantile(x, 0.25), gradops.grad(lambda x: ops.quantile(x, 0.25))(x))
         1.5 [0.5 0.  0.5]
-
-    See Also:
-        :func:`percentile`, :func:`median`, :func:`nanquantile`.
     """
     return _quantile("quantile", x, q, axis, method, keepdims)
 
@@ -129,9 +126,6 @@ def percentile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linear",
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.percentile(x, 25.0), gradops.grad(lambda x: ops.percentile(x, 25.0))(x))
         1.5 [0.5 0.  0.5]
-
-    See Also:
-        :func:`quantile`, :func:`median`, :func:`nanquantile`.
     """
     return _quantile("percentile", x, divide(_fraction_tensors(q, x), 100), axis, method, keepdims)
 
@@ -154,9 +148,6 @@ def median(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.median(x), gradops.grad(lambda x: ops.median(x))(x))
         2.0 [0. 0. 1.]
-
-    See Also:
-        :func:`percentile`, :func:`nanquantile`, :func:`quantile`.
     """
     return _quantile("median", x, 0.5, axis, "linear", keepdims)
 
@@ -182,9 +173,6 @@ def nanquantile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linear"
         >>> x = np.array([1.0, np.nan, 2.0])
         >>> print(ops.nanquantile(x, 0.25), gradops.grad(lambda x: ops.nanquantile(x, 0.25))(x))
         1.25 [0.75 0.   0.25]
-
-    See Also:
-        :func:`median`, :func:`nanpercentile`, :func:`percentile`.
     """
     return _quantile("nanquantile", x, q, axis, method, keepdims, skip=True)
 
@@ -210,9 +198,6 @@ def nanpercentile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linea
         >>> x = np.array([1.0, np.nan, 2.0])
         >>> print(ops.nanpercentile(x, 25.0), gradops.grad(lambda x: ops.nanpercentile(x, 25.0))(x))
         1.25 [0.75 0.   0.25]
-
-    See Also:
-        :func:`nanquantile`, :func:`nanmedian`, :func:`median`.
     """
     return _quantile("nanpercentile", x, divide(_fraction_tensors(q, x), 100), axis, method, keepdims, skip=True)
 
@@ -235,9 +220,6 @@ def nanmedian(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         >>> x = np.array([1.0, np.nan, 2.0])
         >>> print(ops.nanmedian(x), gradops.grad(lambda x: ops.nanmedian(x))(x))
         1.5 [0.5 0.  0.5]
-
-    See Also:
-        :func:`nanpercentile`, :func:`nanquantile`, :func:`median`.
     """
     return _quantile("nanmedian", x, 0.5, axis, "linear", keepdims, skip=True)
 

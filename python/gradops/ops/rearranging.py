@@ -13,7 +13,7 @@ from .properties import shape
 from .properties import unknown as _is_unknown
 from .shaping import reshape, transpose
 
-"""Order of dimensions."""
+__family__ = """Order of dimensions."""
 
 _TOKEN = re.compile(r"\s*(\.\.\.|[()]|[^\s().]+|\.+)")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
@@ -185,9 +185,6 @@ def rearrange(tensor: Tensor, pattern: str, **axes_lengths: int) -> Tensor:
         >>> print(gradops.grad(lambda x: ops.rearrange(x, "i j -> (j i)")[1])(x))
         [[0. 0.]
          [1. 0.]]
-
-    See Also:
-        :func:`swapaxes`, :func:`moveaxis`, :func:`transpose`.
     """
     if isinstance(tensor, (list, tuple)):
         tensor = stack(tensor)

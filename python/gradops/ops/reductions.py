@@ -21,7 +21,7 @@ from .joining import concatenate, split
 from .properties import unknown
 from .shaping import reshape, transpose
 
-"""Sums and products.
+__family__ = """Sums and products.
 
 Over one or several dimensions, or all if ``axis`` is None. ``keepdims`` keeps reduced dimensions with size 1.
 
@@ -68,9 +68,6 @@ def prod(x: Tensor, axis: Axes = None, keepdims: bool = False, dtype: DType | No
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.prod(x), gradops.grad(lambda x: ops.prod(x))(x))
         6.0 [6. 2. 3.]
-
-    See Also:
-        :func:`sum`, :func:`logsumexp`.
     """
     x = wide(x) if dtype is None else cast(x, dtype)
     rank = ndim(x)
@@ -137,7 +134,7 @@ def logsumexp(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     ...
 
 
-"""Means and variances.
+__family__ = """Means and variances.
 
 Over one or several dimensions, or all if ``axis`` is None. Variances are divided by ``n``, not ``n - 1``.
 
@@ -181,9 +178,6 @@ def var(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.var(x).round(4), gradops.grad(lambda x: ops.var(x))(x).round(4))
         0.6667 [-0.6667  0.6667  0.    ]
-
-    See Also:
-        :func:`mean`, :func:`std`, :func:`average`.
     """
     return mean(squared(subtract(x, mean(x, axis, True))), axis, keepdims)
 
@@ -203,9 +197,6 @@ def std(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.std(x).round(4), gradops.grad(lambda x: ops.std(x))(x).round(4))
         0.8165 [-0.4082  0.4082  0.    ]
-
-    See Also:
-        :func:`var`, :func:`mean`, :func:`average`.
     """
     distance = subtract(x, mean(x, axis, True))
     return unkept(root(mean(squared(distance), axis, True), distance), axis, keepdims)
@@ -293,7 +284,7 @@ def vector_axes(zero) -> tuple:
     return tuple([i for i, n in enumerate(zero.shape) if n == 1])
 
 
-"""Extremes along axes.
+__family__ = """Extremes along axes.
 
 Over one or several dimensions, or all if ``axis`` is None. NaN takes precedence; tied elements share the gradient.
 
@@ -347,9 +338,6 @@ def amax(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.amax(x), gradops.grad(lambda x: ops.amax(x))(x))
         3.0 [0. 1. 0.]
-
-    See Also:
-        :func:`max`, :func:`min`, :func:`amin`.
     """
     return max(x, axis, keepdims)
 
@@ -370,9 +358,6 @@ def min(x: Tensor, axis: Axes = None, keepdims: bool = False, initial=None) -> T
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.min(x), gradops.grad(lambda x: ops.min(x))(x))
         1.0 [1. 0. 0.]
-
-    See Also:
-        :func:`amax`, :func:`amin`, :func:`max`.
     """
     ...
 
@@ -389,9 +374,6 @@ def amin(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.amin(x), gradops.grad(lambda x: ops.amin(x))(x))
         1.0 [1. 0. 0.]
-
-    See Also:
-        :func:`min`, :func:`ptp`, :func:`amax`.
     """
     return min(x, axis, keepdims)
 
@@ -414,9 +396,6 @@ def ptp(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.ptp(x), gradops.grad(lambda x: ops.ptp(x))(x))
         2.0 [-1.  1.  0.]
-
-    See Also:
-        :func:`amin`, :func:`argmax`, :func:`min`.
     """
     return subtract(max(x, axis, keepdims), min(x, axis, keepdims))
 
@@ -449,7 +428,7 @@ def argmin(x: Tensor, axis: Axis | None = None, keepdims: bool = False) -> Tenso
     ...
 
 
-"""Truth and counts.
+__family__ = """Truth and counts.
 
 Counts and truth values, which have no gradient, except for weights.
 
@@ -488,7 +467,7 @@ def count_nonzero(x: Tensor, axis: Axes = None) -> Tensor:
     return sum(not_equal(x, 0), axis)
 
 
-"""Running sums, differences and integrals.
+__family__ = """Running sums, differences and integrals.
 
 Along one dimension.
 
@@ -511,9 +490,6 @@ def cumsum(x: Tensor, axis: Axis | None = None, dtype: DType | None = None) -> T
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.cumsum(x), gradops.grad(lambda x: ops.sum(ops.cumsum(x) ** 2))(x))
         [1. 4. 6.] [22. 20. 12.]
-
-    See Also:
-        :func:`trapezoid`, :func:`cumprod`, :func:`diff`.
     """
     ...
 
@@ -533,9 +509,6 @@ def cumprod(x: Tensor, axis: Axis | None = None, dtype: DType | None = None) -> 
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.cumprod(x), gradops.grad(lambda x: ops.sum(ops.cumprod(x)))(x))
         [1. 3. 6.] [10.  3.  3.]
-
-    See Also:
-        :func:`cumsum`, :func:`diff`, :func:`trapezoid`.
     """
     x = wide(x) if dtype is None else cast(x, dtype)
     whole = shape(x) if axis is not None else None
@@ -576,9 +549,6 @@ def diff(a: Tensor, n: Integer = 1, axis: Axis = -1) -> Tensor:
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.diff(x), gradops.grad(lambda x: ops.sum(ops.diff(x) ** 2))(x))
         [ 2. -1.] [-4.  6. -2.]
-
-    See Also:
-        :func:`cumprod`, :func:`cumsum`, :func:`trapezoid`.
     """
     n = integer("diff", n, "n", 0)
     rank = check_rank("diff", a, 1, "a")

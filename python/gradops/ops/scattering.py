@@ -66,7 +66,7 @@ def _check_updates(op: str, updates, positions, shape, name: str) -> None:
         )
 
 
-"""Scattering.
+__family__ = """Scattering.
 
 Values written to positions of a tensor. The last dimension of ``indices`` holds a position.
 
@@ -100,9 +100,6 @@ def scatter(indices: Indices, values: Tensor, shape: Shape) -> Tensor:
         [1. 0. 3.]
         >>> print(gradops.grad(lambda x: ops.sum(ops.scatter([[0], [2]], x, (3,)) ** 2))(x))
         [2. 6.]
-
-    See Also:
-        :func:`scatter_update`.
     """
     shape = tuple(int(n) for n in shape)
     positions = _rows("scatter", indices, shape)
@@ -144,9 +141,6 @@ def scatter_update(inputs: Tensor, indices: Indices, updates: Tensor, reduction:
         [9. 3.]
         >>> print(gradops.grad(lambda x: ops.sum(ops.scatter_update(x, [[0]], [9.0]) ** 2))(x))
         [0. 6.]
-
-    See Also:
-        :func:`scatter`.
     """
     _checks.choice("scatter_update", reduction, _REDUCTIONS, "reduction")
     shape = shape_of(inputs)
@@ -167,7 +161,7 @@ def scatter_update(inputs: Tensor, indices: Indices, updates: Tensor, reduction:
     return reshape(combine(concatenate([old, new], 0), ids, rows), shape)
 
 
-"""Slices.
+__family__ = """Slices.
 
 Blocks of a tensor, whose starts may be known only at run time.
 
@@ -251,9 +245,6 @@ def slice(inputs: Tensor, start_indices: Index, shape: Shape) -> Tensor:
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.slice(x, (1,), (2,)), gradops.grad(lambda x: ops.sum(ops.slice(x, (1,), (2,)) ** 2))(x))
         [3. 2.] [0. 6. 4.]
-
-    See Also:
-        :func:`slice_update`.
     """
     rank = len(inputs.shape)
     sizes = [integer("slice", n, "shape") for n in shape]
@@ -299,9 +290,6 @@ def slice_update(inputs: Tensor, start_indices: Index, updates: Tensor) -> Tenso
         [1. 9. 2.]
         >>> print(gradops.grad(lambda x: ops.sum(ops.slice_update(x, (1,), [9.0]) ** 2))(x))
         [2. 0. 4.]
-
-    See Also:
-        :func:`slice`.
     """
     rank = len(inputs.shape)
     check_rank("slice_update", updates, (rank,), "updates")
@@ -312,7 +300,7 @@ def slice_update(inputs: Tensor, start_indices: Index, updates: Tensor) -> Tenso
     return native.kernel("update_block_at")(inputs, starts, updates) if native else set_at(inputs, key, updates)
 
 
-"""Segments.
+__family__ = """Segments.
 
 Segments are groups of rows: row ``i`` of ``data`` belongs to the segment ``segment_ids[i]``. Rows with an id out of
 range (negative, or ``num_segments`` and above) are ignored, and their gradient is 0.
@@ -434,9 +422,6 @@ def segment_max(
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.segment_max(x, [0, 0, 1]), gradops.grad(lambda x: ops.sum(ops.segment_max(x, [0, 0, 1])))(x))
         [3. 2.] [0. 1. 1.]
-
-    See Also:
-        :func:`segment_sum`, :func:`segment_min`, :func:`segment_prod`.
     """
     ...
 
@@ -466,9 +451,6 @@ def segment_min(
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.segment_min(x, [0, 0, 1]), gradops.grad(lambda x: ops.sum(ops.segment_min(x, [0, 0, 1])))(x))
         [1. 2.] [1. 0. 1.]
-
-    See Also:
-        :func:`segment_max`, :func:`segment_prod`, :func:`segment_sum`.
     """
     ...
 
@@ -500,9 +482,6 @@ def segment_prod(
         [3. 2.]
         >>> print(gradops.grad(lambda x: ops.sum(ops.segment_prod(x, [0, 0, 1])))(x))
         [3. 1. 1.]
-
-    See Also:
-        :func:`segment_min`, :func:`segment_max`, :func:`segment_sum`.
     """
     count = _count(segment_ids, num_segments)
     data, ids, room = _kept(counted(data), segment_ids, count)

@@ -45,7 +45,7 @@ def _check_sequences(op, x, sequence_length, sequence_stride) -> None:
     _checks.integer(op.name, sequence_stride, "sequence_stride", 1)
 
 
-"""Signals in sequences.
+__family__ = """Signals in sequences.
 
 Overlapping sequences of a signal, and their Fourier transforms.
 
@@ -79,9 +79,6 @@ def extract_sequences(x: Tensor, sequence_length: Integer, sequence_stride: Inte
          [3. 2.]]
         >>> print(gradops.grad(lambda x: ops.sum(ops.extract_sequences(x, 2, 1) ** 2))(x))
         [ 2. 12.  4.]
-
-    See Also:
-        :func:`stft`, :func:`istft`.
     """
     length, stride = int(sequence_length), int(sequence_stride)
     count = _count(shape(x)[-1], length, stride)
@@ -216,9 +213,6 @@ def stft(
         [[ 5.5 -2.  -1.5]]
         >>> print(gradops.grad(lambda x: ops.sum(ops.stft(x, 4, 2, 4, center=False)[0] ** 2))(x))
         [ 0.  7. 12.  7.]
-
-    See Also:
-        :func:`extract_sequences`, :func:`istft`.
     """
     length, stride, fft_length = int(sequence_length), int(sequence_stride), int(fft_length)
     x, half = wide(x)
@@ -277,9 +271,6 @@ def istft(
         [1. 3. 2. 4.]
         >>> print(gradops.grad(lambda x: ops.sum(ops.istft(ops.stft(x, 4, 2, 4), 4, 2, 4, length=4) ** 2))(x))
         [2. 6. 4. 8.]
-
-    See Also:
-        :func:`stft`, :func:`extract_sequences`.
     """
     size, stride, fft_length = int(sequence_length), int(sequence_stride), int(fft_length)
     frames = irfft_complex(complex_of(x), fft_length)
@@ -329,7 +320,7 @@ window = family(
 )
 
 
-"""Window functions.
+__family__ = """Window functions.
 
 Weights that decrease towards both ends, for signals and spectra.
 
@@ -392,9 +383,6 @@ def kaiser(x: Operand, beta: Operand) -> Tensor:
         [0.4387 1.     0.4387]
         >>> print(gradops.grad(lambda beta: ops.sum(ops.kaiser(3, beta)))(beta).round(4))
         -0.6122
-
-    See Also:
-        :func:`hanning`, :func:`hamming`, :func:`blackman`.
     """
     points = _points("kaiser", x)
     x = points if isinstance(x, int) else x  # a number, known in a trace too

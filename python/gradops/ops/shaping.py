@@ -11,7 +11,7 @@ from ._dispatch import op
 from .conversion import dtype as dtype_of
 from .conversion import shape
 
-"""Shapes.
+__family__ = """Shapes.
 
 The same elements in row-major order in another shape, without a copy if the library allows it.
 
@@ -40,9 +40,6 @@ def reshape(x: Tensor, newshape: Shape) -> Tensor:
          [2. 4.]]
         >>> print(gradops.grad(lambda x: ops.sum(ops.reshape(x, (2, 2))[1] ** 2))(x))
         [0. 0. 4. 8.]
-
-    See Also:
-        :func:`ravel`, :func:`view`, :func:`expand_dims`.
     """
     ...
 
@@ -64,9 +61,6 @@ def ravel(x: Tensor) -> Tensor:
         >>> print(gradops.grad(lambda x: ops.ravel(x)[2])(x))
         [[0. 0.]
          [1. 0.]]
-
-    See Also:
-        :func:`reshape`, :func:`view`, :func:`expand_dims`.
     """
     return reshape(x, (-1,))
 
@@ -90,9 +84,6 @@ def view(x: Tensor, dtype: DType | None = None) -> Tensor:
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.view(x), gradops.grad(lambda x: ops.sum(ops.view(x) ** 2))(x))
         [1. 3.] [2. 6.]
-
-    See Also:
-        :func:`ravel`, :func:`expand_dims`, :func:`reshape`.
     """
     ...
 
@@ -113,9 +104,6 @@ def expand_dims(x: Tensor, axis: Axes) -> Tensor:
         [[1. 3.]]
         >>> print(gradops.grad(lambda x: ops.sum(ops.expand_dims(x, 0) ** 2))(x))
         [2. 6.]
-
-    See Also:
-        :func:`view`, :func:`squeeze`, :func:`ravel`.
     """
     ...
 
@@ -139,9 +127,6 @@ def squeeze(x: Tensor, axis: Axes = None) -> Tensor:
         [1. 3.]
         >>> print(gradops.grad(lambda x: ops.sum(ops.squeeze(x) ** 2))(x))
         [[2. 6.]]
-
-    See Also:
-        :func:`expand_dims`, :func:`broadcast_to`, :func:`view`.
     """
     ...
 
@@ -166,14 +151,11 @@ def broadcast_to(x: Tensor, shape: Shape) -> Tensor:
          [1. 3.]]
         >>> print(gradops.grad(lambda x: ops.sum(ops.broadcast_to(x, (2, 2)) ** 2))(x))
         [ 4. 12.]
-
-    See Also:
-        :func:`squeeze`, :func:`expand_dims`, :func:`view`.
     """
     ...
 
 
-"""Order of dimensions.
+__family__ = """Order of dimensions.
 
 The same elements with their dimensions in another order. The gradient is rearranged back.
 
@@ -206,9 +188,6 @@ def transpose(x: Tensor, axes: Axes = None) -> Tensor:
         >>> print(gradops.grad(lambda x: ops.transpose(x)[0, 1])(x))
         [[0. 0.]
          [1. 0.]]
-
-    See Also:
-        :func:`swapaxes`, :func:`rearrange`, :func:`moveaxis`.
     """
     ...
 
@@ -231,9 +210,6 @@ def swapaxes(x: Tensor, axis1: Axis, axis2: Axis) -> Tensor:
         >>> print(gradops.grad(lambda x: ops.swapaxes(x, 0, 1)[0, 1])(x))
         [[0. 0.]
          [1. 0.]]
-
-    See Also:
-        :func:`transpose`, :func:`rearrange`, :func:`moveaxis`.
     """
     rank = len(x.shape)
     first, second = check_axis("swapaxes", axis1, rank, "axis1"), check_axis("swapaxes", axis2, rank, "axis2")
@@ -268,9 +244,6 @@ def moveaxis(x: Tensor, source: Axes, destination: Axes) -> Tensor:
         >>> print(gradops.grad(lambda x: ops.moveaxis(x, 0, 1)[0, 1])(x))
         [[0. 0.]
          [1. 0.]]
-
-    See Also:
-        :func:`rearrange`, :func:`swapaxes`, :func:`transpose`.
     """
     rank = len(x.shape)
     start = check_axes("moveaxis", source, rank, "source")
@@ -287,7 +260,7 @@ def moveaxis(x: Tensor, source: Axes, destination: Axes) -> Tensor:
     return transpose(x, order)
 
 
-"""Reversal and rotation.
+__family__ = """Reversal and rotation.
 
 Elements moved within their dimensions.
 
@@ -310,9 +283,6 @@ def flip(x: Tensor, axis: Axes = None) -> Tensor:
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.flip(x), gradops.grad(lambda x: ops.flip(x)[0])(x))
         [2. 3. 1.] [0. 0. 1.]
-
-    See Also:
-        :func:`roll`, :func:`fliplr`, :func:`flipud`.
     """
     ...
 
@@ -334,9 +304,6 @@ def roll(x: Tensor, shift: Integers, axis: Axes = None) -> Tensor:
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.roll(x, 1), gradops.grad(lambda x: ops.roll(x, 1)[0])(x))
         [2. 1. 3.] [0. 0. 1.]
-
-    See Also:
-        :func:`flip`, :func:`fliplr`, :func:`flipud`.
     """
     ...
 
@@ -362,9 +329,6 @@ def fliplr(x: Tensor) -> Tensor:
         >>> print(gradops.grad(lambda x: ops.fliplr(x)[0, 0])(x))
         [[0. 1.]
          [0. 0.]]
-
-    See Also:
-        :func:`roll`, :func:`flipud`, :func:`flip`.
     """
     check_rank("fliplr", x, 2)
     return flip(x, 1)
@@ -391,9 +355,6 @@ def flipud(x: Tensor) -> Tensor:
         >>> print(gradops.grad(lambda x: ops.flipud(x)[0, 0])(x))
         [[0. 0.]
          [1. 0.]]
-
-    See Also:
-        :func:`fliplr`, :func:`rot90`, :func:`roll`.
     """
     check_rank("flipud", x, 1)
     return flip(x, 0)
@@ -424,9 +385,6 @@ def rot90(array: Tensor, k: Integer = 1, axes: Axes = (0, 1)) -> Tensor:
         >>> print(gradops.grad(lambda x: ops.rot90(x)[0, 0])(x))
         [[0. 1.]
          [0. 0.]]
-
-    See Also:
-        :func:`flipud`, :func:`fliplr`, :func:`roll`.
     """
     rank = check_rank("rot90", array, 2, "array")
     plane = check_axes("rot90", list(axes), rank, "axes")

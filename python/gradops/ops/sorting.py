@@ -37,7 +37,7 @@ from .properties import fits, unknown
 from .reductions import any, cumsum, lines, sum
 from .shaping import expand_dims, flip, reshape
 
-"""Sorting.
+__family__ = """Sorting.
 
 NaN counts as the largest number, and equal elements keep their order. The gradient is permuted like the elements.
 
@@ -63,9 +63,6 @@ def sort(x: Tensor, axis: Axis | None = -1) -> Tensor:
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.sort(x), gradops.grad(lambda x: ops.sort(x)[1])(x))
         [1. 2. 3.] [0. 0. 1.]
-
-    See Also:
-        :func:`argsort`, :func:`argpartition`, :func:`top_k`.
     """
     ...
 
@@ -198,7 +195,7 @@ def in_top_k(targets: Indices, predictions: Tensor, k: Integer) -> Tensor:
     return logical_and(logical_and(less(above, k), inside), isfinite(reshape(score, shape(targets))))
 
 
-"""Searching.
+__family__ = """Searching.
 
 Positions in ascending vectors. They have no gradient.
 
@@ -255,7 +252,7 @@ def digitize(x: Tensor, bins: Tensor) -> Tensor:
     return searchsorted(bins, x, "right")
 
 
-"""Sets.
+__family__ = """Sets.
 
 Distinct elements and membership.
 
@@ -327,9 +324,6 @@ def unique(
         >>> x = np.array([3.0, 1.0, 3.0])
         >>> print(ops.unique(x), gradops.grad(lambda x: ops.sum(ops.unique(x) ** 2))(x))
         [1. 3.] [6. 2. 0.]
-
-    See Also:
-        :func:`isin`.
     """
     if axis is not None:
         axis = check_axis("unique", axis, check_rank("unique", x, 1))

@@ -52,9 +52,6 @@ def logspace(
         >>> x = np.array(2.0)
         >>> print(ops.logspace(0.0, x, 3), gradops.grad(lambda x: ops.logspace(0.0, x, 3)[1])(x).round(4))
         [  1.  10. 100.] 11.5129
-
-    See Also:
-        :func:`geomspace`, :func:`arange`, :func:`linspace`.
     """
     start, stop, base = promoted(start, stop, base, floating=True)
     name = canonical(dtype or dtype_of(base))
@@ -89,9 +86,6 @@ def geomspace(
         >>> x = np.array(4.0)
         >>> print(ops.geomspace(1.0, x, 3), gradops.grad(lambda x: ops.sum(ops.geomspace(1.0, x, 3)))(x))
         [1. 2. 4.] 1.25
-
-    See Also:
-        :func:`logspace`, :func:`arange`, :func:`linspace`.
     """
     num = size_of("geomspace", num, "num")
     for name, end in (("start", start), ("stop", stop)):

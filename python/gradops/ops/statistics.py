@@ -41,7 +41,7 @@ from .reductions import diff, max, mean, min, squared, sum, wide
 from .shaping import broadcast_to, expand_dims, reshape, transpose
 from .sorting import searchsorted, sort
 
-"""Means and variances."""
+__family__ = """Means and variances."""
 
 
 @op
@@ -64,9 +64,6 @@ def average(x: Tensor, axis: Axes = None, weights: Tensor | None = None) -> Tens
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.average(x, weights=[3.0, 1.0]), gradops.grad(lambda x: ops.average(x, weights=[3.0, 1.0]))(x))
         1.5 [0.75 0.25]
-
-    See Also:
-        :func:`mean`, :func:`var`, :func:`std`.
     """
     if weights is None:
         return mean(x, axis)
@@ -86,7 +83,7 @@ def average(x: Tensor, axis: Axes = None, weights: Tensor | None = None) -> Tens
     return rounded(divide(sum(multiply(x, weights), axes), sum(weights, axes)), final)
 
 
-"""Truth and counts."""
+__family__ = """Truth and counts."""
 
 
 def _counts(op, x, weights, minlength, sparse):
@@ -223,7 +220,7 @@ def _edges(x, bins: int, range):
     return add(concatenate([inner, reshape(high, (1,))], 0), zero)
 
 
-"""Correlation.
+__family__ = """Correlation.
 
 Correlation of variables, and of signals at each lag.
 
@@ -253,9 +250,6 @@ def corrcoef(x: Tensor) -> Tensor:
         >>> print(gradops.grad(lambda x: ops.corrcoef(x)[0, 1])(x).round(4))
         [[-0.25 -0.25  0.5 ]
          [-0.25  0.5  -0.25]]
-
-    See Also:
-        :func:`correlate`.
     """
     rank = check_rank("corrcoef", x, (1, 2))
     x, final = in_full(x)
@@ -321,9 +315,6 @@ def correlate(x1: Tensor, x2: Tensor, mode: str = "valid") -> Tensor:
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.correlate(x, [1.0, 2.0]), gradops.grad(lambda x: ops.sum(ops.correlate(x, [1.0, 2.0])))(x))
         [7. 7.] [1. 3. 2.]
-
-    See Also:
-        :func:`corrcoef`.
     """
     choice("correlate", mode, ("valid", "same", "full"), "mode")
     for name, x in (("x1", x1), ("x2", x2)):
@@ -348,7 +339,7 @@ def correlate(x1: Tensor, x2: Tensor, mode: str = "valid") -> Tensor:
     return sliding_product(padded, conj(x2) if is_complex(x2) else x2)
 
 
-"""Running sums, differences and integrals."""
+__family__ = """Running sums, differences and integrals."""
 
 
 @op(linear=("y",))
@@ -375,9 +366,6 @@ def trapezoid(y: Tensor, x: Tensor | None = None, dx: Operand = 1.0, axis: Axis 
         >>> y = np.array([1.0, 3.0, 2.0])
         >>> print(ops.trapezoid(y), gradops.grad(lambda y: ops.trapezoid(y))(y))
         4.5 [0.5 1.  0.5]
-
-    See Also:
-        :func:`cumsum`, :func:`cumprod`, :func:`diff`.
     """
     rank = check_rank("trapezoid", y, 1, "y")
     axis = check_axis("trapezoid", axis, rank)

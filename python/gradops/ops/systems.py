@@ -27,7 +27,7 @@ from .properties import is_empty, is_tensor
 from .reductions import max, sum
 from .shaping import expand_dims, squeeze
 
-"""Inverses and functions of matrices.
+__family__ = """Inverses and functions of matrices.
 
 Matrices are the last two dimensions; those before are a batch.
 
@@ -59,9 +59,6 @@ def inv(x: Tensor) -> Tensor:
         >>> print(gradops.grad(lambda x: ops.trace(ops.inv(x)))(x))
         [[-0.25 -0.  ]
          [ 0.75 -1.  ]]
-
-    See Also:
-        :func:`expm`, :func:`matrix_power`, :func:`pinv`.
     """
     ...
 
@@ -88,9 +85,6 @@ def expm(x: Tensor) -> Tensor:
         >>> print(gradops.grad(lambda x: ops.trace(ops.expm(x)))(x))
         [[1. 0.]
          [1. 1.]]
-
-    See Also:
-        :func:`inv`, :func:`matrix_power`, :func:`pinv`.
     """
     ...
 
@@ -126,9 +120,6 @@ def matrix_power(x: Tensor, n: Integer) -> Tensor:
         >>> print(gradops.grad(lambda x: ops.trace(ops.matrix_power(x, 3)))(x))
         [[12.  0.]
          [ 9.  3.]]
-
-    See Also:
-        :func:`expm`, :func:`pinv`, :func:`inv`.
     """
     return power_of(inv(x), -n) if n < 0 else power_of(x, n)
 
@@ -158,9 +149,6 @@ def pinv(x: Tensor, rcond: float | None = None) -> Tensor:
         >>> print(gradops.grad(lambda x: ops.pinv(x)[0, 0])(x).round(4))
         [[-0.12]
          [-0.16]]
-
-    See Also:
-        :func:`matrix_power`, :func:`matrix_rank`, :func:`expm`.
     """
     x = as_float(x)
     u, s, vh = svd(x, False)
@@ -225,16 +213,13 @@ def cholesky_inverse(x: Tensor, upper: bool = False) -> Tensor:
         >>> print(gradops.grad(lambda x: ops.cholesky_inverse(x)[0, 0])(x))
         [[-0.5 -0. ]
          [ 0.5 -0.5]]
-
-    See Also:
-        :func:`matrix_rank`, :func:`pinv`, :func:`matrix_power`.
     """
     x = as_float(x)
     inverse = solve_triangular(x, identity_like(x), not upper)
     return matmul(inverse, adjoint(inverse)) if upper else matmul(adjoint(inverse), inverse)
 
 
-"""Linear systems.
+__family__ = """Linear systems.
 
 Matrices are the last two dimensions; those before are a batch.
 
@@ -307,9 +292,6 @@ def solve_triangular(a: Tensor, b: Tensor, lower: bool = False) -> Tensor:
         [0.5 2. ]
         >>> print(gradops.grad(lambda b: ops.solve_triangular([[2.0, 1.0], [0.0, 1.0]], b)[0])(b))
         [ 0.5 -0.5]
-
-    See Also:
-        :func:`solve`, :func:`lstsq`.
     """
     ...
 
@@ -338,9 +320,6 @@ def lstsq(a: Tensor, b: Tensor, rcond: float | None = None) -> Tensor:
         [0.8333 1.5   ]
         >>> print(gradops.grad(lambda b: ops.lstsq([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], b)[1])(b).round(4))
         [-0.5 -0.   0.5]
-
-    See Also:
-        :func:`solve_triangular`, :func:`solve`.
     """
     a, b = promoted(a, b, floating=True)
     if is_vector(shape(a), shape(b)):

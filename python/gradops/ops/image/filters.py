@@ -56,7 +56,7 @@ def _gaussian(size: int, sigma, like):
     return [get_item(bell, i) for i in range(size)]
 
 
-"""Filters of images.
+__family__ = """Filters of images.
 
 Weighted sums of neighbours, one axis after the other. Images are ``(height, width, channels)``, or a batch; with
 ``data_format="channels_first"`` the channels stand before the height.
@@ -93,9 +93,6 @@ def gaussian_blur(
         [0.1238 0.2042 0.1238]
         >>> print(gradops.grad(lambda x: ops.sum(ops.image.gaussian_blur(x) ** 2))(x).ravel().round(4))
         [0.1011 0.1447 0.1011]
-
-    See Also:
-        :func:`sobel_edges`, :func:`ssim`.
     """
     name = "image.gaussian_blur"
     axes, _ = axes_of(name, images, data_format)
@@ -141,9 +138,6 @@ def sobel_edges(images: Tensor, data_format: str | None = None) -> Tensor:
         [24.  8.]
         >>> print(gradops.grad(lambda x: ops.sum(ops.image.sobel_edges(x)[0, 1, 1] ** 2))(x).ravel())
         [-64. -96. -32. -32.   0.  32.  32.  96.  64.]
-
-    See Also:
-        :func:`gaussian_blur`, :func:`ssim`.
     """
     axes, _ = axes_of("image.sobel_edges", images, data_format)
     check_pixels("image.sobel_edges", images, axes)
@@ -202,9 +196,6 @@ def ssim(
         [0.9039]
         >>> print(gradops.grad(lambda x: ops.sum(ops.image.ssim(x, x**2, filter_size=3)))(x).ravel().round(4))
         [ 0.0065 -0.0451 -0.0343 -0.0054  0.0581  0.0926  0.0899  0.0851 -0.0075]
-
-    See Also:
-        :func:`sobel_edges`, :func:`gaussian_blur`.
     """
     name = "image.ssim"
     axes, channels = axes_of(name, image1, data_format, name="image1")
@@ -245,7 +236,7 @@ def ssim(
 _LUMA = np.array([[0.2989], [0.5870], [0.1140]])
 
 
-"""Colours of images.
+__family__ = """Colours of images.
 
 Colours are the channels: the last dimension, or with ``"channels_first"`` the third from the end.
 
@@ -276,9 +267,6 @@ def rgb_to_grayscale(images: Tensor, data_format: str | None = None) -> Tensor:
         [[[0.4146]]]
         >>> print(gradops.grad(lambda x: ops.sum(ops.image.rgb_to_grayscale(x)))(x).ravel().round(4))
         [0.2989 0.587  0.114 ]
-
-    See Also:
-        :func:`rgb_to_hsv`, :func:`hsv_to_rgb`.
     """
     _, channels = axes_of("image.rgb_to_grayscale", images, data_format)
     if check_channels("image.rgb_to_grayscale", images, channels, (1, 3)) == 1:
@@ -310,9 +298,6 @@ def rgb_to_hsv(images: Tensor, data_format: str | None = None) -> Tensor:
         [[[0.5714 0.875  0.8   ]]]
         >>> print(gradops.grad(lambda x: ops.image.rgb_to_hsv(x)[0, 0, 1])(x).ravel().round(4))
         [-1.25    0.      0.1562]
-
-    See Also:
-        :func:`rgb_to_grayscale`, :func:`hsv_to_rgb`.
     """
     _, axis = axes_of("image.rgb_to_hsv", images, data_format)
     check_channels("image.rgb_to_hsv", images, axis, (3,))
@@ -361,9 +346,6 @@ def hsv_to_rgb(images: Tensor, data_format: str | None = None) -> Tensor:
         [[[0.8  0.64 0.4 ]]]
         >>> print(gradops.grad(lambda x: ops.image.hsv_to_rgb(x)[0, 0, 1])(x).ravel().round(4))
         [ 2.4  -0.32  0.8 ]
-
-    See Also:
-        :func:`rgb_to_hsv`, :func:`rgb_to_grayscale`.
     """
     _, axis = axes_of("image.hsv_to_rgb", images, data_format)
     check_channels("image.hsv_to_rgb", images, axis, (3,))

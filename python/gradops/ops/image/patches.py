@@ -64,9 +64,6 @@ def crop_images(
         [2.]
         >>> print(gradops.grad(lambda x: ops.sum(ops.image.crop_images(x, 1, 0, 0, 1) ** 2))(x).ravel())
         [0. 0. 4. 0.]
-
-    See Also:
-        :func:`pad_images`, :func:`extract_patches`, :func:`extract_patches_3d`.
     """
     (rows, columns), _ = axes_of("image.crop_images", images, data_format)
     for axis, first, last, stays in (
@@ -116,9 +113,6 @@ def pad_images(
         [0. 1. 3. 0.]
         >>> print(gradops.grad(lambda x: ops.sum(ops.image.pad_images(x, 0, 1, 0, 1) ** 2))(x).ravel())
         [2. 6.]
-
-    See Also:
-        :func:`crop_images`, :func:`extract_patches`, :func:`extract_patches_3d`.
     """
     (rows, columns), _ = axes_of("image.pad_images", images, data_format)
     for axis, first, last, total in (
@@ -189,9 +183,6 @@ def extract_patches(
         [0. 1. 2. 3.]
         >>> print(gradops.grad(lambda x: ops.sum(ops.image.extract_patches(x, 2) ** 2))(x).ravel())
         [0. 2. 4. 6.]
-
-    See Also:
-        :func:`pad_images`, :func:`extract_patches_3d`, :func:`crop_images`.
     """
     op = "image.extract_patches"
     return _patches(op, images, size, strides, dilation_rate, padding, data_format, _spatial(op, size), "images")
@@ -232,9 +223,6 @@ def extract_patches_3d(
         [0. 1. 2. 3. 4. 5. 6. 7.]
         >>> print(gradops.grad(lambda x: ops.sum(ops.image.extract_patches_3d(x, 2) ** 2))(x).ravel())
         [ 0.  2.  4.  6.  8. 10. 12. 14.]
-
-    See Also:
-        :func:`extract_patches`, :func:`reconstruct_patches`, :func:`pad_images`.
     """
     return _patches(
         "image.extract_patches_3d", volumes, size, strides, dilation_rate, padding, data_format, 3, "volumes"
@@ -306,9 +294,6 @@ def reconstruct_patches(
         [0. 1. 2. 3.]
         >>> print(gradops.grad(lambda x: ops.sum(ops.image.reconstruct_patches(x, 2, (2, 2)) ** 2))(x).ravel())
         [0. 2. 4. 6.]
-
-    See Also:
-        :func:`extract_patches_3d`, :func:`extract_patches`, :func:`pad_images`.
     """
     op = "image.reconstruct_patches"
     spatial = _spatial(op, size)

@@ -167,9 +167,6 @@ def resize(
         [1.  1.5 2.5 3. ]
         >>> print(gradops.grad(lambda x: ops.sum(ops.image.resize(x, (1, 4)) ** 2))(x).ravel())
         [ 5.5 10.5]
-
-    See Also:
-        :func:`scale_and_translate`.
     """
     name = "image.resize"
     axes, _ = axes_of(name, images, data_format)
@@ -260,9 +257,6 @@ def scale_and_translate(
         [1.  1.5 2.5 3. ]
         >>> print(gradops.grad(lambda x: ops.sum(ops.image.scale_and_translate(x, *to) ** 2))(x))
         [ 5.5 10.5]
-
-    See Also:
-        :func:`resize`.
     """
     name = "image.scale_and_translate"
     rank = len(images.shape)

@@ -178,9 +178,6 @@ def affine_transform(
         [2.  2.5 1. ]
         >>> print(gradops.grad(lambda x: ops.sum(ops.image.affine_transform(x, t)))(x).ravel())
         [0.5 1.  1. ]
-
-    See Also:
-        :func:`perspective_transform`, :func:`elastic_transform`, :func:`map_coordinates`.
     """
     name = "image.affine_transform"
 
@@ -238,9 +235,6 @@ def perspective_transform(
         [0. 1. 2. 3.]
         >>> print(gradops.grad(lambda x: ops.sum(ops.image.perspective_transform(x, at, at) ** 2))(x).ravel())
         [0. 2. 4. 6.]
-
-    See Also:
-        :func:`affine_transform`, :func:`elastic_transform`, :func:`map_coordinates`.
     """
     name = "image.perspective_transform"
 
@@ -317,9 +311,6 @@ def elastic_transform(
         (4, 4, 1)
         >>> print(gradops.grad(lambda x: ops.sum(ops.image.elastic_transform(x, alpha=2.0, seed=1)))(x).sum())
         16.0
-
-    See Also:
-        :func:`perspective_transform`, :func:`map_coordinates`, :func:`affine_transform`.
     """
     name = "image.elastic_transform"
     if not sigma > 0:
@@ -372,9 +363,6 @@ def map_coordinates(
         [2.  2.5]
         >>> print(gradops.grad(lambda c: ops.sum(ops.image.map_coordinates([1.0, 3.0, 2.0], c, order=1)))(c))
         [[ 2. -1.]]
-
-    See Also:
-        :func:`elastic_transform`, :func:`perspective_transform`, :func:`affine_transform`.
     """
     name = "image.map_coordinates"
     rank = _checks.check_rank(name, inputs, 1, "inputs")
