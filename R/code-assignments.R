@@ -229,7 +229,7 @@ of_chosen <- function(x, kept) {
   if (length(x) == length(kept) && any(doubtful(x) & !kept)) without_replaced(x, function(cells) cells[!kept]) else x
 }
 
-# The same for a tensor of booleans, whose values are known only at run time. The elements that are not selected are
+# `x` after a tensor of booleans, whose values are known only at run time, selects some elements. The others are
 # computed again at the first selected element, or at 1 if none is selected.
 of_chosen_by <- function(x, kept) {
   size <- length(x)

@@ -217,8 +217,7 @@ has_methods <- function(generic, classes, envs) {
   FALSE
 }
 
-# The first method of one of the generics for one of the classes that a package or the user defined; NULL if there is
-# none.
+# The first method of one of the generics for one of the classes that a package or the user defined, or NULL.
 users_method <- function(generics, classes, envs) {
   for (method in paste0(rep(generics, each = length(classes)), ".", classes)) {
     for (env in envs) {

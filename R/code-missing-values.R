@@ -119,8 +119,8 @@ elementwise_past_missing <- function(method) {
   })
 }
 
-# A part or a rearrangement of a tensor. `take` does the same with R's functions, here for the missing positions; `part`
-# is the result for `x`.
+# A part or a rearrangement of a tensor. `take` selects with R's functions, here from the missing positions; `part` is
+# the result for `x`.
 taken_past_missing <- function(x, take, part) {
   missing <- missing_in(x)
   if (is.null(missing) || is_any_tensor(missing)) {

@@ -304,8 +304,7 @@ arma_to_ma_overload <- function(ar = numeric(), ma = numeric(), lag.max) {
   do.call(c, weights)
 }
 
-# R's roots, and four Newton steps from them: each step doubles the order up to which derivatives are right, from 1 to
-# 15.
+# R's roots after four Newton steps. Each step doubles the order of derivatives that are correct, from 1 to 15.
 polyroot_overload <- function(z) {
   if (!any_tensor(z)) {
     return(base::polyroot(z))

@@ -85,8 +85,8 @@ counted_in <- function(code) {
 
 choosing <- base::c("<", ">", "<=", ">=", "==", "!=", "!", "&", "|", "is.na", "is.nan", "is.finite", "which")
 
-# Variables that the code may call as functions: arguments of functions in it, and names to which it assigns something
-# other than a function written there.
+# Variables that the code may call as functions: arguments of its functions, and names that it assigns a value, unless
+# the value is a function written there.
 variables_of <- function(code) {
   if (!is.call(code)) {
     return(character())

@@ -116,7 +116,7 @@ is_as_it_was <- function(item) {
   }
 }
 
-# What is not what it was: a list of lists of a name, the value before and the value now.
+# Returns the watched values that changed: a list of lists of a name, the value before and the value now.
 differences <- function(watched) {
   now <- function(item) if (is.null(item$env)) item$now() else get0(item$name, item$env, item$mode %||% "any")
   lapply(Filter(Negate(is_as_it_was), watched), function(item) {
@@ -355,8 +355,8 @@ as_it_is <- function(value) {
   if (inherits(value, "data.table")) unserialize(serialize(value, NULL)) else value
 }
 
-# The environment in which a variable is found; NULL for a package's function, and for everything that a package's own
-# code reads.
+# The environment that has a variable; NULL for a package's function, and for everything that a package's own code
+# reads.
 holder <- function(name, env, attached, mode = "any") {
   end <- baseenv()
   while (!identical(env, end) && !isNamespace(env) && !identical(env, emptyenv())) {
@@ -378,10 +378,10 @@ is_attached <- function(name, attached, mode) {
 }
 
 # The names in a function's code: `all`, which it reads before it assigns them, assigns outside (with `<<-`), or may
-# read by a string (`get("k")`); `called`, those that are only called; `assigned`, those assigned outside; `global`,
-# those of `.GlobalEnv$k`; `opened`, functions whose environment it asks for. (codetools takes a name that is assigned
-# anywhere for local, also the `k` of `k <- k + 1`.) The result is cached: a function that is compiled needs it twice,
-# and again for each objective that is made of it.
+# read by a string (`get("k")`); `called`, names that are only called; `assigned`, names assigned outside; `global`,
+# names read as `.GlobalEnv$k`; `opened`, functions whose environment it asks for. (codetools takes a name that is
+# assigned anywhere for local, also the `k` of `k <- k + 1`.) The result is cached: a function that is compiled needs it
+# twice, and again for each objective that is made of it.
 names_of <- function(f) {
   recently(
     state$names_of_code %||% (state$names_of_code <- new.env(parent = emptyenv())),

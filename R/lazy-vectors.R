@@ -42,7 +42,7 @@ function_code <- function(log, kind, family, settings, count) {
 }
 
 # Make the elements of a tensor from outside the log known to C; a small tensor is read once. A tensor that a loop uses
-# in each iteration remembers them, together with the log in which they have these numbers.
+# in each iteration remembers them, together with the log that gave them these numbers.
 know_elements <- function(log, x) {
   known <- .subset2(x, "gradops_elements")
   if (!identical(.subset2(x, "gradops_log"), log) && (is.null(known) || !identical(known$log, log))) {
@@ -122,8 +122,8 @@ diagonal_in_log <- function(x) {
   }
 }
 
-# The product of such a matrix and another: each row or column is multiplied by a number. Zeros are skipped, which gives
-# the same for finite numbers, with a third of the operations or less.
+# The product of such a matrix and another: each row or column is multiplied by a number. Skipping zeros gives
+# equal results for finite numbers, with a third of the operations or less.
 diagonal_product <- function(x, y) {
   for (first in base::c(TRUE, FALSE)) {
     log <- vector_log()

@@ -113,7 +113,7 @@ with_part_names <- function(part, x, places, drop) {
   if (length(dim(chosen)) > 1L) with_dimnames(part, dimnames(chosen)) else with_names(part, names(chosen))
 }
 
-# Give a result of arithmetic the names that base R gives: those of the first operand with the result's length, and its
+# Give a result of arithmetic the names that base R gives, which the first operand of the result's length has, and its
 # time (see stats-series.R).
 keep_names <- function(result, x, y = NULL) {
   if (is.object(x)) result <- with_time(result, time_of(x))

@@ -85,8 +85,8 @@ incompatible <- function(operator, e1, e2) {
   stop(simpleError("non-numeric argument to binary operator", call))
 }
 
-# When tensorflow and keras3 load: share their methods, and register the operations by which Keras saves gradops' ops in
-# models.
+# When tensorflow and keras3 load: share their methods, and register the operations that Keras needs to save gradops'
+# ops in models.
 await_neighbours <- function() {
   share_operators()
   setHook(packageEvent("tensorflow", "onLoad"), share_operators)

@@ -126,7 +126,7 @@ places_in <- function(x, places, call = parent.frame(2)) {
   lapply(Map(numbered_place, places, dim(x)), place_operand)
 }
 
-# Convert logicals with NA to positions: those that are TRUE, and NA.
+# Convert logicals with NA to the positions that are TRUE, and NA.
 numbered_place <- function(place, size) {
   if (!is.logical(place) || !anyNA(place)) {
     return(place)

@@ -134,7 +134,7 @@ array_of <- function(x, dim = base::dim(x) %||% length(x)) {
   x
 }
 
-# Arrays that Python made for R, with one-dimensional arrays as vectors; those of length one too if `single`.
+# Arrays that Python made for R, with one-dimensional arrays as vectors; arrays of length one only if `single`.
 vectors <- function(x, single = TRUE) {
   if (is.list(x)) {
     lapply(x, vectors, single)
@@ -266,7 +266,7 @@ no_argument <- function(..., call = parent.frame()) {
   )
 }
 
-# PyTorch's argument names that differ from those of NumPy and gradops.
+# PyTorch's argument names where NumPy and gradops have others.
 other_names <- c(dim = "axis", keepdim = "keepdims")
 
 # The known names that are most similar to a name.

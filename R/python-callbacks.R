@@ -178,7 +178,7 @@ numeric_callback <- function(f, owner) {
   if (is.null(f)) NULL else if (is.function(op)) op() else callback(f, take = r_numbers, owner = owner)
 }
 
-# Vectors without a dim, except for those of length one, to tell them from numbers.
+# Vectors without a dim; a vector of length one keeps it, to tell it from a number.
 r_numbers <- function(x) vectors(py_to_r(x), single = FALSE)
 
 #' Call Python on another thread

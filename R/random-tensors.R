@@ -239,7 +239,7 @@ random_state <- function() {
   globalenv()[[".Random.seed"]]
 }
 
-# The state to restore later; if there is none yet, the generator is started.
+# The state to restore later; starts the generator if it has no state yet.
 random_state_to_restore <- function() {
   if (is.null(random_state())) set.seed(NULL)
   random_state()
