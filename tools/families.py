@@ -1,8 +1,12 @@
-"""The families of ops, read from the source of the ops' modules; the docstring of `gradops.ops` describes them."""
+"""The ops by name, and their families, read from the source of the ops' modules.
+
+A module's `__family__` is the head of a family; python/gradops/ops/__init__.py describes the convention.
+"""
 
 from __future__ import annotations
 
 import ast
+import csv
 import functools
 import inspect
 import pathlib
@@ -12,6 +16,20 @@ from collections.abc import Callable
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
+
+from gradops.ops import _registry  # noqa: E402
+
+
+def rows() -> list[dict[str, str]]:
+    """Return a row for each op, sorted by its name in R: ``r_name``, ``python_name``, ``r_args``.
+
+    tools/ops.csv has the exceptions: ops that only R has, other names, and arguments that do not follow from Python's.
+    """
+    with open(ROOT / "tools" / "ops.csv", newline="") as file:
+        found = list(csv.DictReader(file))
+    others = _registry.names - {"image", "nn"} - {row["python_name"] for row in found}
+    found += [{"r_name": f"op_{name.replace('.', '_')}", "python_name": name, "r_args": ""} for name in others]
+    return sorted(found, key=lambda row: row["r_name"])
 
 
 @functools.cache

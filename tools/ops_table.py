@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes docs/ops.md: for each row of tools/ops.csv how each backend implements the op and how it is differentiated.
+"""Writes docs/ops.md: for each op how each backend implements it and how it is differentiated.
 
-    tools/ops_table.py            write the page, and the column python_args of tools/ops.csv
-    tools/ops_table.py --check    fail if either is stale
-    tools/ops_table.py --missing  list the rows without an op, a gradient, or a parity case of the gradient
+    tools/ops_table.py            write the page
+    tools/ops_table.py --check    fail if it is stale
+    tools/ops_table.py --missing  list the ops without an op, a gradient, or a parity case of the gradient
 
 The table is derived from the code: kernels from the backends' modules, rules from gradops.autodiff, tests from
 tests/python/cases. It needs every backend installed.
@@ -11,10 +11,8 @@ tests/python/cases. It needs every backend installed.
 
 from __future__ import annotations
 
-import csv
 import importlib
 import inspect
-import io
 import os
 import pathlib
 import pkgutil
@@ -23,9 +21,11 @@ from collections import Counter
 from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests" / "python")]
+sys.path[:0] = [str(ROOT / name) for name in ("python", "tests/python", "tools")]
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-TABLE = ROOT / "tools" / "ops.csv"
+
+import families  # noqa: E402
+
 TARGET = ROOT / "docs" / "ops.md"
 
 COMPILERS = ("`torch.compile`", "`tf.function`", "with XLA", "`jax.jit`")
@@ -66,30 +66,6 @@ def loops() -> list[str]:
     return [f"- `{op}`: {why}." for op, why in native_loops.CALLED.items()]
 
 
-def rows() -> list[dict[str, str]]:
-    with open(TABLE, newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def with_arguments() -> str:
-    """Return tools/ops.csv with the column of Python's arguments taken from the functions' signatures."""
-    text = io.StringIO()
-    found = rows()
-    writer = csv.DictWriter(text, found[0], lineterminator="\r\n")
-    writer.writeheader()
-    for row in found:
-        function = lookup(row["python_name"])
-        writer.writerow({**row, "python_args": "" if function is None else arguments(function)})
-    return text.getvalue()
-
-
-def arguments(function: Any) -> str:
-    """Return the formals of a function without annotations, such as ``x, axis=None``."""
-    signature = inspect.signature(function)
-    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
-    return str(signature.replace(parameters=bare, return_annotation=signature.empty))[1:-1]
-
-
 def tested() -> set[str]:
     """Return the ops whose gradients the parity test compares."""
     import cases
@@ -109,7 +85,7 @@ def compiled() -> tuple[dict[str, list[str]], list[str]]:
     import compilers
 
     found = {op: list(row.values()) for op, row in compilers.recorded().items()}
-    shown = {row["python_name"] for row in rows()}
+    shown = {row["python_name"] for row in families.rows()}
     reasons = [f"- `{op}`: {why}." for op, why in compilers.REASONS.items() if op in shown]
     return found, reasons
 
@@ -164,7 +140,7 @@ def table() -> tuple[str, list[str]]:
 
     second, (programs, reasons), lines, lacking = tested(), compiled(), [], []
     counts: Counter[str] = Counter()
-    for row in rows():
+    for row in families.rows():
         name = row["python_name"]
         if not name:
             lines.append(f"| `{row['r_name']}()` | R only |" + " |" * (len(backends.NAMES) + 2 + len(COMPILERS)))
@@ -190,15 +166,12 @@ def main() -> int:
     if "--missing" in sys.argv:
         print("\n".join(lacking) or "nothing is missing")
         return 0
-    written = {TABLE: with_arguments(), TARGET: page}
     if "--check" in sys.argv:
-        stale = [path for path, text in written.items() if not path.exists() or path.read_bytes() != text.encode()]
-        for path in stale:
-            print(f"{path.relative_to(ROOT)} is stale: run tools/ops_table.py", file=sys.stderr)
-        return 1 if stale else 0
-    for path, text in written.items():
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(text.encode())
+        if TARGET.read_text() == page:
+            return 0
+        print("docs/ops.md is stale: run tools/ops_table.py", file=sys.stderr)
+        return 1
+    TARGET.write_text(page)
     return 0
 
 

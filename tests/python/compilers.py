@@ -3,6 +3,7 @@
     python tests/python/compilers.py            record all ops in tools/compiled.csv (some twenty minutes)
     python tests/python/compilers.py det eig    these alone
 
+The record lists the ops that some compiler does not take; every other op is `yes` for each compiler.
 `test_engines_compiled.py` holds the record against what happens, and `tools/ops_table.py` puts it into docs/ops.md.
 """
 
@@ -188,20 +189,25 @@ def _compared(case, compiler: str, compare: Callable) -> None:
     check()
 
 
-def recorded() -> dict[str, dict[str, str]]:
+def exceptions() -> dict[str, dict[str, str]]:
+    """Return the rows of the record: the ops that some compiler does not take."""
     with open(RECORD, newline="") as file:
         return {row.pop("op"): row for row in csv.DictReader(file)}
+
+
+def recorded() -> dict[str, dict[str, str]]:
+    return {op: dict.fromkeys(COMPILERS, "yes") for op in chosen()} | exceptions()
 
 
 def write(rows: dict[str, dict[str, str]]) -> None:
     with open(RECORD, "w", newline="") as file:
         writer = csv.DictWriter(file, ["op", *COMPILERS], lineterminator="\n")
         writer.writeheader()
-        writer.writerows({"op": op, **rows[op]} for op in sorted(rows))
+        writer.writerows({"op": op, **row} for op, row in sorted(rows.items()) if set(row.values()) != {"yes"})
 
 
 def main(names: list[str]) -> None:
-    rows, every = recorded() if RECORD.exists() else {}, chosen()
+    rows, every = exceptions(), chosen()
     for op in names or every:
         rows[op] = {compiler: cell(every[op], compiler) for compiler in COMPILERS}
         print(op, *rows[op].values(), flush=True)

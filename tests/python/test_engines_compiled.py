@@ -5,7 +5,6 @@ from __future__ import annotations
 import compilers
 import numpy as np
 import pytest
-from test_parity import CASES
 
 import gradops
 from gradops import ops
@@ -39,10 +38,10 @@ def test_every_op_in_torch_generated_code(op):
     assert compilers.cell(CHOSEN[op], compilers.CODE) == compilers.recorded()[op]["torch.compile"]
 
 
-def test_record_covers_every_op_with_reasons():
-    rows = compilers.recorded()
-    assert set(rows) == {case.op for case in CASES}
-    assert {op for op, row in rows.items() if set(row.values()) != {"yes"}} == set(compilers.REASONS)
+def test_record_lists_the_ops_that_have_a_reason():
+    rows = compilers.exceptions()
+    assert set(rows) == set(compilers.REASONS), "an op of tools/compiled.csv needs its reason in compilers.REASONS"
+    assert set(rows) <= set(CHOSEN) and all(set(row.values()) != {"yes"} for row in rows.values())
 
 
 def test_torch_compiles_once():

@@ -76,9 +76,10 @@ def test_facts_about_elements(name, law):
     said, declared = told(entry, laws.LAWS[law]), getattr(entry.facts, law)
     assert law in FACTS
     if declared:
-        assert all(said), "declared, but it does not hold"
+        where = f"`{law}={declared}` of `{name}` in {entry.call.__module__} does not hold: correct its @op(...)"
+        assert all(said), where
     elif law == "elementwise" or not is_composed(entry):
-        assert not said or not all(said), "it holds, but is not declared"
+        assert not said or not all(said), f"`{law}` holds: declare it in the @op(...) of `{name}`"
 
 
 @pytest.mark.parametrize("name", OPS)

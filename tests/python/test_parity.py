@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
-import pathlib
 import pkgutil
 
 import cases
@@ -29,7 +27,6 @@ from parity import (
 
 from gradops import backends, ops
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 CASES = [
     case
     for module in sorted(m.name for m in pkgutil.iter_modules(cases.__path__))
@@ -231,23 +228,10 @@ OWN = {name for name, op in ops._dispatch.registry.items() if is_own(op)} - RAND
 
 @pytest.mark.parametrize("name", sorted(OWN))
 def test_every_op_has_a_case(name):
-    canonical = ops._dispatch.registry[name].name
-    assert canonical in {c.op for c in CASES} or name in {c.op for c in CASES}, f"no parity case for {name}"
+    with_cases = {case.op for case in CASES}
+    if not with_cases & {name, ops._dispatch.registry[name].name}:
+        pytest.fail(f"add a case of {name} to the file of its family in tests/python/cases/")
 
 
-def test_public_names_match_the_table(ops_table):
-    rows = {row["python_name"] for row in ops_table.rows()} - {""}
-    assert {name for name in rows if "." not in name} | {"image", "nn"} == set(ops.__all__) == set(dir(ops))
-
-
-def test_arguments_match_the_table(ops_table):
-    assert ops_table.with_arguments().encode() == ops_table.TABLE.read_bytes(), "run tools/ops_table.py"
-
-
-@pytest.fixture(scope="module")
-def ops_table():
-    """Return the tool that writes docs/ops.md."""
-    spec = importlib.util.spec_from_file_location("ops_table", ROOT / "tools" / "ops_table.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def test_dir_lists_the_public_names():
+    assert set(dir(ops)) == set(ops.__all__)

@@ -138,3 +138,20 @@ counting <- function(f) {
     calls = function() reticulate::py_len(calls)
   )
 }
+
+# The ops, from tools/families.py, which the installed package does not contain: R's names, R's arguments where they do
+# not follow from Python's, and the names of Python's arguments, with `...` for `*args` and `**kwargs`.
+table_of_ops <- function() {
+  tools <- test_path("..", "..", "tools")
+  skip_if_not(file.exists(file.path(tools, "families.py")), "not the source tree")
+  python <- bridge()
+  ops <- reticulate::import_from_path("families", tools)$rows()
+  arguments <- function(op) {
+    if (!nzchar(op$python_name)) return(NULL)
+    found <- py_to_r(python$parameters(python$find(op$python_name)))
+    unique(ifelse(startsWith(vapply(found, reticulate::py_str, ""), "*"), "...", names(found)))
+  }
+  found <- data.frame(r_name = vapply(ops, `[[`, "", "r_name"), r_args = vapply(ops, `[[`, "", "r_args"))
+  found$python <- lapply(ops, arguments)
+  found
+}

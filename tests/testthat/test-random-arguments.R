@@ -75,12 +75,6 @@ test_each("random arguments give a value or a gradops condition", {
   )
 })
 
-# The number is quoted in docs/differences.md and docs/trust.md.
-test_once("number of tested functions", {
-  skip_if(getRversion() >= "4.4", "base R has more names")
-  expect_length(public(), 449)
-})
-
 test_each("mistakes are named in R's terms", {
   m <- op_convert_to_tensor(matrix(1:4 / 4, 2))
   x <- parameter(c(1, 2))
@@ -152,11 +146,7 @@ test_once("PyTorch's argument names are errors that give gradops' names", {
 
 # A Python argument with another name in R.
 test_each("errors use R's argument names", {
-  path <- test_path("..", "..", "tools", "ops.csv")
-  skip_if_not(file.exists(path), "not the source tree")
-  ops <- read.csv(path)
-  python <- strsplit(gsub("\\([^)]*\\)", "", ops$python_args), ",")
-  ops$python <- lapply(python, function(each) trimws(sub("=.*|^ *\\*+", "", each)))
+  ops <- table_of_ops()
   ops$r <- lapply(ops$r_name, function(name) names(formals(args(get(name)))))
   ops$other <- Map(setdiff, ops$python, ops$r)
   renamed <- ops[lengths(ops$other) > 0 & !vapply(ops$r, function(names) "..." %in% names, NA), ]

@@ -13,8 +13,7 @@ import numpy as np
 
 from .._tree import map_items
 from .array import Place
-from .native.instructions import FUNCTIONS
-from .native.registry import meaning_of
+from .native.registry import calls_function
 from .program import Program
 from .steps import Step, key_of
 
@@ -22,10 +21,10 @@ LARGEST = 1_000_000
 """Elements of an array that is kept, as native code has them."""
 
 _COSTLY = frozenset(
-    """logsumexp softmax log_softmax logaddexp softplus lgamma polygamma cholesky lu_factor solve solve_triangular inv
-    det slogdet eigh eig svd qr expm lstsq pinv cholesky_inverse sort argsort""".split()
+    """logsumexp softmax log_softmax cholesky lu_factor solve solve_triangular inv det slogdet eigh eig svd qr expm
+    lstsq pinv cholesky_inverse sort argsort""".split()
 )
-"""Besides functions of the C library and of SciPy, of single numbers."""
+"""Besides ops that call a function for each element."""
 
 _PRODUCTS = frozenset(("matmul", "dot", "tensordot", "einsum"))
 
@@ -155,4 +154,4 @@ def _is_costly(program: Program, step: Step, largest: int) -> bool:
         exponent = step.arguments[1]
         known = program.constants.get(exponent) if isinstance(exponent, Place) else exponent
         return known is None or bool(np.ndim(known)) or known not in (1, 2, 0.5)
-    return step.name in _COSTLY or meaning_of(step.name) in FUNCTIONS
+    return step.name in _COSTLY or calls_function(step.name)

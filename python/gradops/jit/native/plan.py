@@ -15,8 +15,8 @@ from ..program import Program
 from ..scalar_blocks import FEW, LONGEST, Block, count
 from ..steps import Step
 from .code import BOOL, FLOATS
-from .instructions import FUNCTIONS, WHOLES
-from .registry import LIMITS, LOOPS, MOVES, Known, known_of
+from .instructions import WHOLES
+from .registry import LIMITS, LOOPS, MOVES, Known, calls_function, known_of
 
 LARGEST = 4096
 """Elements of an array from which on NumPy's own loops are taken, which write over their operands."""
@@ -35,7 +35,6 @@ FEWEST = 6
 Groups = Sequence[Sequence[int]]
 
 _ALWAYS_FLOATING = frozenset("add subtract multiply divide power".split())
-_CALLS = ("logaddexp", "softplus", "lgamma", "polygamma")  # besides those that are one function of the C library
 
 
 class Plan:
@@ -115,8 +114,7 @@ class Plan:
         if step.name in LOOPS:
             return LARGEST_CONSTANT
         if not moves:
-            calls = step.name in _CALLS or self._of(step.name).meaning in FUNCTIONS
-            return LARGEST_CALL if calls and not self._is_square(step) else LARGEST
+            return LARGEST_CALL if calls_function(step.name) and not self._is_square(step) else LARGEST
         made_here = all(self._is_native[place] or place in self.constants for place in reads)
         return LARGEST_CONSTANT if made_here else LARGEST
 

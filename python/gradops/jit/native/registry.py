@@ -26,6 +26,8 @@ Where a rule itself refuses a case, code has been written in vain.
 MOVES: set[str] = set()
 """Ops that only move elements, which costs nothing: their operands may be large."""
 
+CALLS = {"logaddexp"}
+"""Ops whose rules call functions, so that an element costs as much as a function of the C library."""
 
 LOOPS = frozenset(("scan", "cond", "while_loop"))
 """Ops that call functions, whose operands may be large as a function reads a part; their rules are in :mod:`.loops`."""
@@ -71,11 +73,6 @@ def _of_kernel(kernel) -> tuple[str | None, tuple[float, ...]]:
     return _BY_FUNCTION.get(function_of(kernel)), getattr(kernel, "limits", ())
 
 
-def meaning_of(name: str) -> str | None:
-    """The machine's name of the function that the kernel of an op is of."""
-    return known_of(name).meaning
-
-
 def rule_of(name: str) -> Callable | None:
     """The rule of an op; None where it is not native."""
     return known_of(name).rule
@@ -94,11 +91,18 @@ def _one_instruction(meaning: str, limits: tuple[float, ...]) -> Callable:
     return lambda lowering, step, *operands: lowering.elementwise(meaning, operands, step)
 
 
-def rule(name: str):
-    """Register the rule of an op."""
+def calls_function(name: str) -> bool:
+    """Return True if an element of an op's result costs a call of a function."""
+    return name in CALLS or known_of(name).meaning in FUNCTIONS
+
+
+def rule(name: str, calls: bool = False):
+    """Register the rule of an op; ``calls`` if it calls functions, which makes an element expensive."""
 
     def register(function: Callable) -> Callable:
         RULES[name] = function
+        if calls:
+            CALLS.add(name)
         return function
 
     return register

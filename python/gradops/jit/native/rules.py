@@ -87,7 +87,7 @@ def _view(lowering: Lowering, step, x, dtype):
     return lowering.array(x)
 
 
-@rule("softplus")
+@rule("softplus", calls=True)
 def _softplus(lowering: Lowering, step, x):
     return lowering.elementwise("logaddexp", (x, 0.0), step)
 
@@ -105,14 +105,14 @@ def _power(lowering: Lowering, step, x, exponent):
     return lowering.elementwise("power", (x, exponent), step)
 
 
-@rule("lgamma")
+@rule("lgamma", calls=True)
 def _lgamma(lowering: Lowering, step, x):
     cells, infinity = lowering.cells(x, lowering.value(step).dtype), lowering.code.constant(np.inf)
     at_infinity = lowering.operation("equal", [cells, lowering.code.constant(-np.inf)], step)
     return lowering.operation("where", [at_infinity, infinity, lowering.operation("gammaln", [cells], step)], step)
 
 
-@rule("polygamma")
+@rule("polygamma", calls=True)
 def _polygamma(lowering: Lowering, step, x, n):
     refuse_unless(n == 0, "polygamma of an order above 0")
     return lowering.elementwise("psi", (x,), step)
