@@ -147,7 +147,7 @@ table_of_ops <- function() {
   python <- bridge()
   ops <- reticulate::import_from_path("families", tools)$rows()
   arguments <- function(op) {
-    if (!nzchar(op$python_name)) return(NULL)
+    if (!nzchar(op$python_name)) return(character())
     found <- py_to_r(python$parameters(python$find(op$python_name)))
     unique(ifelse(startsWith(vapply(found, reticulate::py_str, ""), "*"), "...", names(found)))
   }
