@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes the tables of docs/digits.md: the worst relative error of each `gradops.scipy` function that mpmath also has.
 
-tools/digits.py             write the tables (takes a quarter of an hour)
-tools/digits.py NAME ...    print the rows of these functions
+tools/digits.py             write and print the tables (takes a quarter of an hour)
+tools/digits.py NAME ...    write and print the rows of these functions
 
 The reference formulas are in tests/python/exact.py; computed references are cached in .build/digits.
 """
@@ -246,38 +246,43 @@ def family_line(name: str, rows: dict[str, Row]) -> str:
 def main(names: Sequence[str]) -> None:
     warnings.filterwarnings("ignore")
     np.seterr(all="ignore")
-    functions = [name for name in exact.SPECIAL if not names or name in names]
-    families = [
-        name for name in stats.__all__ if name in exact.CONTINUOUS | exact.COUNTS and (not names or name in names)
-    ]
-    first, second, everything = [], [], []
-    for name in functions:
-        row = special_row(name)
-        first.append(special_line(row))
-        everything.append(row)
-        print(first[-1], f"{row.lacking} of {row.lacking + row.count}", flush=True)
-    for name in families:
-        rows = family_rows(name)
-        second.append(family_line(name, rows))
-        everything += rows.values()
-        row = rows["pdf"]
-        print(second[-1], f"{row.lacking} of {row.lacking + row.count}", flush=True)
-    if not names:
-        tables = {
-            "special": ["| function | value | derivatives | where the worst was |", "|---|---|---|---|", *first],
-            "stats": [
-                f"| family | {' | '.join((*exact.METHODS, 'ppf'))} | where the worst was |",
-                "|---" * 9 + "|",
-                *second,
-            ],
-        }
-        text = PAGE.read_text()
-        for key, lines in tables.items():
-            begin, end = f"<!-- {key} -->\n", f"\n<!-- /{key} -->"
-            text = text[: text.index(begin) + len(begin)] + "\n".join(lines) + text[text.index(end) :]
-        PAGE.write_text(text)
+    everything = []
+    for key in ("special", "stats"):
+        head, lines = table(key)
+        order = (
+            exact.SPECIAL if key == "special" else [x for x in stats.__all__ if x in exact.CONTINUOUS | exact.COUNTS]
+        )
+        for name in order:
+            if names and name not in names:
+                continue
+            if key == "stats":
+                rows = family_rows(name)
+                lines[name], row = family_line(name, rows), rows["pdf"]
+                everything += rows.values()
+            else:
+                row = special_row(name)
+                lines[name] = special_line(row)
+                everything.append(row)
+            print(lines[name], f"{row.lacking} of {row.lacking + row.count}", flush=True)
+        written = [*head, *(lines[name] for name in order if name in lines)]
+        before, _, after = parted(key)
+        PAGE.write_text(before + "\n".join(written) + after)
     count, lacking = (sum(getattr(row, key) for row in everything) for key in ("count", "lacking"))
     print(f"{count} points and functions, {lacking} more without a reference", file=sys.stderr)
+
+
+def parted(key: str) -> tuple[str, str, str]:
+    """Return the page before a table, the table, and the page after it."""
+    text, begin, end = PAGE.read_text(), f"<!-- {key} -->\n", f"\n<!-- /{key} -->"
+    before, _, rest = text.partition(begin)
+    inside, _, after = rest.partition(end)
+    return before + begin, inside, end + after
+
+
+def table(key: str) -> tuple[list[str], dict[str, str]]:
+    """Return the head of a table of the page, and its lines by name."""
+    lines = parted(key)[1].splitlines()
+    return lines[:2], {line.split("`")[1]: line for line in lines[2:]}
 
 
 if __name__ == "__main__":
