@@ -57,8 +57,7 @@ family_parameters <- function(f) {
 }
 
 generic_of_r <- function(name, arguments) {
-  package <- if (exists(name, asNamespace("stats"), inherits = FALSE)) "stats" else "base"
-  given <- as.list(formals(get(name, asNamespace(package))))
+  given <- as.list(formals(get(name, asNamespace(package_of_r(name)))))
   looked_at <- lapply(base::strsplit(arguments, " ")[[1L]], function(argument) {
     lacks_default <- argument != "..." && rlang::is_missing(given[[argument]])
     argument <- as.name(argument)

@@ -41,38 +41,34 @@ methods_of_tensors <- function() {
   )
 }
 
-# Functions of base R and stats that are not generics there, for which gradops exports namesakes.
+# Functions of base R and stats that are not generics there, for which gradops exports namesakes: those listed here, and
+# those of R/methods-namesakes.R, whose methods have the name of the function.
 namesakes <- function() {
-  list(
+  listed <- list(
     base = base::c(special_methods(), list(
-      crossprod = crossprod_tensor, tcrossprod = tcrossprod_tensor, outer = outer_tensor, kronecker = kronecker_tensor,
-      norm = norm_tensor,
-      solve = solve_tensor, chol2inv = chol2inv_tensor, backsolve = backsolve_tensor,
-      forwardsolve = forwardsolve_tensor, qr.Q = qr_q_tensor, qr.coef = qr_coef_tensor, qr.fitted = qr_fitted_tensor,
-      qr.resid = qr_resid_tensor, qr.solve = qr_solve_tensor, svd = svd_tensor, eigen = eigen_tensor,
-      diag = diag_tensor, `diag<-` = assign_diag_tensor,
-      scale = scale_tensor, matrix = matrix_tensor, array = array_tensor, drop = drop_tensor, sweep = sweep_tensor,
-      rowSums = row_sums_tensor, colSums = col_sums_tensor, rowMeans = row_means_tensor, colMeans = col_means_tensor,
-      pmax = pmax_tensor, pmin = pmin_tensor,
+      crossprod = crossprod_tensor, tcrossprod = tcrossprod_tensor, svd = svd_tensor, matrix = matrix_tensor,
+      array = array_tensor, drop = drop_tensor, sweep = sweep_tensor,
       paste = paste_tensor, paste0 = paste0_tensor, sprintf = sprintf_tensor, sub = sub_tensor, gsub = gsub_tensor,
       isTRUE = is_true_tensor, isFALSE = is_false_tensor,
       toupper = toupper_tensor, tolower = tolower_tensor, trimws = trimws_tensor, substr = substr_tensor,
       substring = substring_tensor, chartr = chartr_tensor, casefold = casefold_tensor, strsplit = strsplit_tensor,
       nchar = nchar_tensor, startsWith = startsWith_tensor, endsWith = endsWith_tensor, cat = cat_tensor,
-      which.max = which_max_tensor, which.min = which_min_tensor,
-      choose = choose_tensor, lchoose = lchoose_tensor, atan2 = atan2_tensor, psigamma = psigamma_tensor,
-      complex = complex_tensor, zapsmall = zapsmall_tensor
+      which.max = which_max_tensor, which.min = which_min_tensor
     )),
-    stats = base::c(distribution_methods(), random_methods(), refused_methods(), list(
-      fft = fft_tensor, mvfft = mvfft_tensor, convolve = convolve_tensor, embed = embed_tensor,
-      toeplitz = toeplitz_tensor,
-      dist = dist_tensor, mahalanobis = mahalanobis_tensor, approx = approx_tensor, spline = spline_tensor,
-      lm.fit = lm_fit_tensor, lm.wfit = lm_wfit_tensor, ave = ave_tensor,
-      weighted.mean = weighted_mean_tensor, cov2cor = cov2cor_tensor,
-      var = var_tensor, sd = sd_tensor, cov = cov_tensor, cor = cor_tensor,
-      dmultinom = dmultinom_tensor
-    ))
+    stats = base::c(
+      distribution_methods(), random_methods(), refused_methods(), list(toeplitz = toeplitz_tensor, ave = ave_tensor)
+    )
   )
+  others <- setdiff(base::unlist(lapply(generics_of_r(), names)), base::unlist(lapply(listed, names)))
+  for (name in others) listed[[package_of_r(name)]][[name]] <- method_named_for(name)
+  listed
+}
+
+# `rowSums` has the method row_sums_tensor(), `qr.Q` qr_q_tensor(), and `diag<-` assign_diag_tensor().
+method_named_for <- function(name) {
+  words <- base::tolower(base::gsub("([a-z])([A-Z])", "\\1_\\2", base::gsub(".", "_", name, fixed = TRUE)))
+  words <- base::sub("^(.*)<-$", "assign_\\1", words)
+  get(base::paste0(words, "_tensor"), topenv())
 }
 
 # Default methods that are not base R's function.
