@@ -3,6 +3,7 @@
 
     tools/ops_table.py            write the page
     tools/ops_table.py --check    fail if it is stale
+    tools/ops_table.py --where cumprod   print where an op and its rules are
     tools/ops_table.py --missing  list the ops without an op, a gradient, or a parity case of the gradient
 
 The table is derived from the code: kernels from the backends' modules, rules from gradops.autodiff, tests from
@@ -16,6 +17,7 @@ import inspect
 import os
 import pathlib
 import pkgutil
+import re
 import sys
 from collections import Counter
 from typing import Any
@@ -161,7 +163,55 @@ def table() -> tuple[str, list[str]]:
     return "\n".join(page) + "\n", lacking
 
 
+def where(name: str) -> list[str]:
+    """Return the places of an op in the source: its body, kernels, rules and cases."""
+    import cases
+
+    from gradops import backends
+    from gradops.autodiff import record
+    from gradops.functional import batched, taylor
+    from gradops.jit import native, sparsity
+    from gradops.ops import _dispatch
+
+    op = _dispatch.registry[name]
+    found = {"op": written(op.name, "ops")}
+    for library in backends.NAMES:
+        if kernel := backends.by_name(library).kernel(op.name):
+            found[f"kernel, {library}"] = written(op.name, f"backends/{library}") or place(kernel)
+    derivatives = record._derivatives.get(op.name, ({}, True))[0]
+    found |= {f"derivative by {argument}": place(rule) for argument, rule in derivatives.items()}
+    if not derivatives and op.body and op.differentiable:
+        found["derivative"] = "none of its own: that of the ops in its body"
+    tables = {"batch": batched.RULES, "Taylor": taylor.RULES, "sparsity": sparsity.RULES}
+    tables["native code"] = native.registry.RULES
+    found |= {f"{kind} rule": place(rules.get(op.name)) for kind, rules in tables.items()}
+    for module in pkgutil.iter_modules(cases.__path__):
+        if any(case.op in (name, op.name) for case in importlib.import_module(f"cases.{module.name}").CASES):
+            found[f"cases, {module.name}"] = f"tests/python/cases/{module.name}.py"
+    return [f"{what + ':':22} {at}" for what, at in found.items() if at]
+
+
+def written(name: str, folder: str) -> str:
+    """Return the file and line that define a name in a folder of the package, or ""."""
+    for path in sorted((ROOT / "python" / "gradops" / folder).glob("*.py")):
+        if found := re.search(rf"^(def {name}\(|{name}\b[^=\n(]*= )", text := path.read_text(), re.M):
+            return f"{path.relative_to(ROOT)}:{text.count(chr(10), 0, found.start()) + 1}"
+    return ""
+
+
+def place(function: Any) -> str:
+    """Return the file and line of a function; what it is, if it is not written in this repository; "" for None."""
+    if function is None:
+        return ""
+    code = getattr(inspect.unwrap(getattr(function, "func", function)), "__code__", None)
+    path = pathlib.Path(code.co_filename) if code else ROOT.parent
+    return f"{path.relative_to(ROOT)}:{code.co_firstlineno}" if path.is_relative_to(ROOT) else repr(function)
+
+
 def main() -> int:
+    if "--where" in sys.argv:
+        print("\n".join(line for name in sys.argv[2:] for line in where(name)))
+        return 0
     page, lacking = table()
     if "--missing" in sys.argv:
         print("\n".join(lacking) or "nothing is missing")
