@@ -51,7 +51,7 @@ def title(function: Callable) -> str:
 
 
 def gathered(functions: list[Callable]) -> dict[str, tuple[str, list[Callable]]]:
-    """Return for each title of a family its description and its functions, those of the describing module first.
+    """Return the description and the functions of each family by its title, the describing module's functions first.
 
     Raises:
         ValueError: a family without a description, or with two.

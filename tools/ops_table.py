@@ -200,7 +200,7 @@ def written(name: str, folder: str) -> str:
 
 
 def place(function: Any) -> str:
-    """Return the file and line of a function; what it is, if it is not written in this repository; "" for None."""
+    """Return the file and line of a function; a description if it is not written in this repository; "" for None."""
     if function is None:
         return ""
     code = getattr(inspect.unwrap(getattr(function, "func", function)), "__code__", None)

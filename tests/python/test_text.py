@@ -565,7 +565,7 @@ def test_pictures_show_values_and_feedback():
 @pytest.mark.parametrize("read", [np.asarray, lambda t: t.numpy()], ids=["asarray", "numpy"])
 def test_error_hints_do_not_suggest_losing_feedback(read):
     for variable in (Variable("abc", role="r", requires_grad=True), Variable("abc")):
-        with pytest.raises(ArgumentTypeError, match="no array of numbers") as caught:
+        with pytest.raises(ArgumentTypeError, match="not an array of numbers") as caught:
             read(variable)
         assert "detach" not in str(caught.value) and "item()" in str(caught.value)
 
