@@ -71,7 +71,8 @@ docs: setup
 	$(python) tools/ops_table.py
 	$(python) tools/engines_table.py
 	tools/setup # the wrappers made above; roxygen2 reads them installed, as it would need pkgbuild to compile src/
-	Rscript -e 'roxygen2::roxygenise(load_code = "installed")'
+	# exports first, as the page of masked functions reads NAMESPACE
+	Rscript -e 'for (roclets in list("namespace", NULL)) roxygen2::roxygenise(roclets = roclets, load_code = "installed")'
 	$(python) -m pytest -q -p no:benchmark -m "not long" $(page_tests:%=tests/python/test_%.py)
 
 # The web site, in .build/site; `make test-long` looks at it in a browser.

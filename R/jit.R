@@ -81,7 +81,7 @@ jit <- function(f, static_argnums = integer(), native = TRUE) {
 #' @seealso [jit()].
 #' @examplesIf gradops_available()
 #' rate <- 0.1
-#' f <- jit(function(x) if (sum(x) > 0) sum(rate * x) else 0)
+#' f <- jit(grad(function(x) if (sum(x) > 0) sum(rate * x^2) else 0 * x[1]))
 #' f(c(1, 2))
 #' f(c(-1, -2))
 #' rate <- 0.2

@@ -54,6 +54,11 @@ test_once("every page has an example with a derivative, and names related functi
   expect_identical(setdiff(names(pages)[!grepl(derivative, examples)], without), character())
 })
 
+test_once("every argument in a page's usage is described", {
+  skip_if(is_loaded_from_source())
+  expect_identical(format(tools::checkDocFiles("gradops")), character()) # add `@param` lines
+})
+
 test_once("the page of a family has a line for each of its ops, with gradient and call", {
   pages <- help_pages()
   pages <- pages[startsWith(names(pages), "ops_")]

@@ -154,6 +154,7 @@ test_once("the page of masked functions is complete", {
   of_r <- unlist(lapply(attached, function(package) ls(as.environment(paste0("package:", package)), all.names = TRUE)))
   same_since_4.4 <- "%||%"
   exported <- intersect(parseNamespaceFile("gradops", dirname(find.package("gradops")))$exports, of_r)
+  # Else run `make docs`: the page lists what NAMESPACE exports.
   expect_setequal(names, setdiff(exported, same_since_4.4))
   for (row in rows) {
     original <- strsplit(row[2], "::", fixed = TRUE)[[1]]
