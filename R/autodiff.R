@@ -119,7 +119,7 @@ autodiff_grad <- function(outputs, inputs, grad_outputs = NULL, retain_graph = N
 #' w$grad # of w * 4
 #' @export
 with_no_grad <- function(code) {
-  within_scope(local_no_grad, code)
+  run_in_scope(local_no_grad, code)
 }
 
 #' @rdname with_no_grad
@@ -131,7 +131,7 @@ local_no_grad <- function(.local_envir = parent.frame()) {
 #' @rdname with_no_grad
 #' @export
 with_enable_grad <- function(code) {
-  within_scope(local_enable_grad, code)
+  run_in_scope(local_enable_grad, code)
 }
 
 #' @rdname with_no_grad
@@ -143,7 +143,7 @@ local_enable_grad <- function(.local_envir = parent.frame()) {
 #' @rdname with_no_grad
 #' @export
 with_inference_mode <- function(code) {
-  within_scope(local_inference_mode, code)
+  run_in_scope(local_inference_mode, code)
 }
 
 #' @rdname with_no_grad
@@ -205,7 +205,7 @@ autodiff_function <- function(forward, backward, evaluator = FALSE) {
   check_function(backward)
   here <- environment()
   flag(evaluator)
-  apply <- in_each_session(function() {
+  apply <- remade_in_session(function() {
     call_core("interop.r.function", callback(forward, owner = here), callback(backward, owner = here), evaluator)
   })
   function(...) several(call_python(apply(), list(...), "tensors", keep = here))
@@ -241,7 +241,7 @@ context_field <- function(x, name) {
 #' try(with_detect_anomaly(backward(log(x) * 0)))
 #' @export
 with_detect_anomaly <- function(code, check_nan = TRUE) {
-  within_scope(function(.local_envir) local_detect_anomaly(check_nan, .local_envir), code)
+  run_in_scope(function(.local_envir) local_detect_anomaly(check_nan, .local_envir), code)
 }
 
 #' @rdname with_detect_anomaly
@@ -307,7 +307,7 @@ described_call <- function(call, frame) {
 #' @export
 with_profile <- function(code, sort_by = "self_time") {
   profile <- call_core("autodiff.profiler.profile")
-  within_scope(function(.local_envir) enter_scope(profile, .local_envir), code)
+  run_in_scope(function(.local_envir) enter_scope(profile, .local_envir), code)
   columns <- py_to_r(call_core("interop.r.profile_rows", profile, sort_by))
   structure(as.data.frame(lapply(columns, unlist)), class = c("gradops_profile", "data.frame"))
 }

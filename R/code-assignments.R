@@ -86,7 +86,7 @@ places_of <- function(...) {
 fill_places <- function(x, places, value, call = parent.frame(2)) {
   force(call)
   if (has_time(x)) {
-    filled <- fill_places(without_time(x), places, value, call)
+    filled <- fill_places(drop_time(x), places, value, call)
     return(if (length(filled) == length(x)) with_time(filled, time_of(x)) else filled)
   }
   if (is.character(value)) { # into texts
@@ -98,9 +98,9 @@ fill_places <- function(x, places, value, call = parent.frame(2)) {
   }
   if (is.environment(x) && !is.null(attr(x, "gradops_made", TRUE))) {
     x <- if (are_truths(places)) {
-      of_chosen_by(x, op_logical_not(places[[1L]]))
+      selected_by_tensor(x, op_logical_not(places[[1L]]))
     } else {
-      without_replaced(x, function(cells) cells_at(cells, places))
+      recomputed_parts(x, function(cells) cells_at(cells, places))
     }
     refill <- function(x) made_by(fill_at_once(x, places, value, call), refill, list(x))
     return(refill(x))
@@ -115,7 +115,7 @@ fill_at_once <- function(x, places, value, call) {
     return(if (is.null(own)) put else still_one_dimensional(put, own))
   }
   if (!is_tensor(x)) x <- place_for(x)
-  room <- if (length(places) == 1L) grown(x, places[[1]], call) else among_names(x, places, call)
+  room <- if (length(places) == 1L) grown(x, places[[1]], call) else named_places(x, places, call)
   x <- if (is_tensor(room$x)) room$x else as_python(array_of(room$x))
   places <- lapply(room$places, place_operand)
   result <- call_core("interop.r.assign", x, places, replacement(value, call), .call = call)
@@ -128,7 +128,7 @@ is_step <- function(x, places) {
   length(places) == 1L && is_tensor(x) && is.null(names_tensor(x)) && is_position(places[[1]])
 }
 
-among_names <- function(x, places, call) {
+named_places <- function(x, places, call) {
   dimnames <- dimnames(x)
   places <- Map(named_place, places, dimnames %||% list(NULL), MoreArgs = list(call))
   list(x = x, dimnames = dimnames, places = places)
@@ -225,13 +225,13 @@ made_by <- function(result, f, arguments, smooth = TRUE) {
 }
 
 # `x` after logicals of its length select some elements; the others are computed again, as above.
-of_chosen <- function(x, kept) {
-  if (length(x) == length(kept) && any(doubtful(x) & !kept)) without_replaced(x, function(cells) cells[!kept]) else x
+selected <- function(x, kept) {
+  if (length(x) == length(kept) && any(doubtful(x) & !kept)) recomputed_parts(x, function(cells) cells[!kept]) else x
 }
 
 # `x` after a tensor of booleans, whose values are known only at run time, selects some elements. The others are
 # computed again at the first selected element, or at 1 if none is selected.
-of_chosen_by <- function(x, kept) {
+selected_by_tensor <- function(x, kept) {
   size <- length(x)
   if (!is.environment(x) || is.null(attr(x, "gradops_made", TRUE)) || size != length(kept)) {
     return(x)
@@ -255,9 +255,9 @@ of_chosen_by <- function(x, kept) {
 are_truths <- function(places) length(places) == 1L && is_tensor(places[[1L]]) && type_of(places[[1L]]) == "logical"
 
 # `x` when only the part at `places` is read: by logicals, several positions, or negative positions.
-of_read <- function(x, places) {
+read_part <- function(x, places) {
   if (are_truths(places)) {
-    return(of_chosen_by(x, places[[1L]]))
+    return(selected_by_tensor(x, places[[1L]]))
   }
   several <- function(place) {
     is.logical(place) && length(place) > 1L || is.numeric(place) && (length(place) > 1L || isTRUE(place < 0))
@@ -265,7 +265,7 @@ of_read <- function(x, places) {
   if (!any(vapply(places, several, NA)) || !any(in_doubt <- doubtful(x))) {
     return(x)
   }
-  without_replaced(x, function(cells) {
+  recomputed_parts(x, function(cells) {
     left <- base::setdiff(cells, cells_at(cells, places))
     if (any(in_doubt[left])) left
   })
@@ -303,7 +303,7 @@ doubtful_numbers <- function(x) {
 }
 
 # `x` computed again without the elements that are replaced; `of_cells` takes them from an array of their positions.
-without_replaced <- function(x, of_cells) {
+recomputed_parts <- function(x, of_cells) {
   if (is.null(attr(x, "gradops_made", TRUE)) || inside() == 0) {
     return(x)
   }

@@ -53,9 +53,9 @@ decided_by <- function(x, form, what) {
   if (is.environment(x) && is_any_tensor(x)) plain(x) %||% looked_at(x, form) %||% not_seen(what) else x
 }
 
-by_order <- function(x, what) decided_by(x, "order", what)
+decided_order <- function(x, what) decided_by(x, "order", what)
 
-by_place <- function(x, others, what) {
+decided_place <- function(x, others, what) {
   if (!is.environment(x) || !is_any_tensor(x)) {
     return(x)
   }

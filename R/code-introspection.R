@@ -47,7 +47,7 @@ type_of <- function(x) {
 }
 
 # Make a base R function whose first argument may be a tensor answer for the stand-in.
-of_stand_in <- function(original) {
+stand_in_function <- function(original) {
   force(original)
   function(x, ...) {
     if (is.environment(x) && is_any_tensor(x)) original(stand_in(x), ...) else original(x, ...)
@@ -135,7 +135,7 @@ assign_attributes_overload <- function(x, value) {
     return(base::`attributes<-`(x, value))
   }
   value <- value[!base::duplicated(names(value), fromLast = TRUE)] # as by structure(x, dim = NULL)
-  x <- without_time(flat(x))
+  x <- drop_time(flat(x))
   for (which in base::c("dim", setdiff(names(value), "dim"))) {
     if (!is.null(value[[which]])) x <- assign_attribute(x, which, value[[which]])
   }
@@ -160,21 +160,21 @@ questions <- function() {
   named <- function(names, make) lapply(stats::setNames(nm = names), make)
   known <- all_namesakes()
   base::c(
-    named(stand_in_questions(), function(name) of_stand_in(get(name, baseenv()))),
-    named(value_questions, function(name) of_values(known[[name]] %||% get(name, baseenv()), name)),
+    named(stand_in_questions(), function(name) stand_in_function(get(name, baseenv()))),
+    named(value_questions, function(name) values_function(known[[name]] %||% get(name, baseenv()), name)),
     lapply(base::c(`class<-` = "class", `oldClass<-` = "oldClass", `levels<-` = "levels"), assigning),
     lapply(base::c(`mode<-` = "mode<-", `storage.mode<-` = "storage.mode<-"), assigning_mode),
     list(
       `attr<-` = assign_attr_overload, `attributes<-` = assign_attributes_overload,
       class = class_overload, inherits = inherits_overload, attr = attr_overload, unclass = unclass_overload,
-      is = of_stand_in(methods::is),
-      object.size = of_stand_in(utils::object.size), str = str_overload,
+      is = stand_in_function(methods::is),
+      object.size = stand_in_function(utils::object.size), str = str_overload,
       unique = unique_overload, duplicated = duplicated_overload,
       rapply = rapply_overload,
       tryCatch = hearing(base::tryCatch), withCallingHandlers = hearing(base::withCallingHandlers),
       try = hearing(base::try, "stop"), try_fetch = hearing(rlang::try_fetch)
     ),
-    lapply(mget(grep("^is_", getNamespaceExports("rlang"), value = TRUE), asNamespace("rlang")), of_stand_in)
+    lapply(mget(grep("^is_", getNamespaceExports("rlang"), value = TRUE), asNamespace("rlang")), stand_in_function)
   )
 }
 
@@ -296,7 +296,7 @@ holds_tensors_within <- function(x) {
 }
 
 # Make a base R function answer by the values of its tensor arguments.
-of_values <- function(original, name) {
+values_function <- function(original, name) {
   force(original)
   force(name)
   function(...) {

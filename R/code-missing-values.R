@@ -111,7 +111,7 @@ multiply_past_missing <- function(x, y, base_product, product) {
 
 # Make a namesake's method, of an elementwise function, compute past missing values.
 elementwise_past_missing <- function(method) {
-  whole <- in_place_of(method, function(arguments, value) {
+  whole <- replacing(method, function(arguments, value) {
     for (x in arguments) if (is_missing_somewhere(x) || is_marked(x)) return(past_missing(arguments, method))
     result <- if (is.null(state$heard)) value else hear_nan(unheard(value), arguments, sys.call(-1L))
     for (x in arguments) if (has_time(x)) return(with_time(result, time_of(x)))

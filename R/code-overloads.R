@@ -7,7 +7,7 @@ overlay_functions <- function() {
   list(
     `[<-` = fill_part, `[[<-` = fill_element, `@<-` = assign_slot,
     .gradops_condition = condition, .gradops_sequence = elements,
-    .gradops_function = found_function, .gradops_called = called_function, .gradops_at = at_part,
+    .gradops_function = found_function, .gradops_called = called_function, .gradops_at = at_operator,
     .gradops_places = places_where, .gradops_dispatched = dispatched, .gradops_said = said,
     .Call = call_overload, .C = c_overload, .Fortran = fortran_overload,
     `:` = colon_overload, .gradops_log = log_overload, .gradops_part = part_at, .gradops_element = item_at
@@ -54,9 +54,10 @@ make_overloads <- function() {
       stopifnot = stopifnot_overload,
       match = match_overload, `%in%` = in_overload, findInterval = find_interval_overload, cut = cut_overload,
       rank = ordered_overload(base::rank, "rank"), is.unsorted = ordered_overload(base::is.unsorted, "is.unsorted"),
-      lapply = over_function(base::lapply, "FUN"), sapply = over_function(sapply, "FUN"),
-      vapply = over_function(vapply, "FUN"), mapply = over_function(mapply, "FUN"), apply = over_function(apply, "FUN"),
-      sweep = over_function(sweep, "FUN"), outer = over_function(outer, "FUN"), Map = over_function(base::Map, "f"),
+      lapply = adapted_function(base::lapply, "FUN"), sapply = adapted_function(sapply, "FUN"),
+      vapply = adapted_function(vapply, "FUN"), mapply = adapted_function(mapply, "FUN"),
+      apply = adapted_function(apply, "FUN"), sweep = adapted_function(sweep, "FUN"),
+      outer = adapted_function(outer, "FUN"), Map = adapted_function(base::Map, "f"),
       replicate = replicate_overload, diffinv = diffinv_overload,
       ARMAtoMA = arma_to_ma_overload, polyroot = polyroot_overload, La.svd = la_svd_overload,
       pmax.int = extremes_overload(pmax, base::pmax.int), pmin.int = extremes_overload(pmin, base::pmin.int),
@@ -100,7 +101,7 @@ all_namesakes <- function() {
 # Functions ------------------------------------------------------------------------------------------------------------
 
 # `original` with its function argument `name` adapted; the function may come out of a list.
-over_function <- function(original, name) {
+adapted_function <- function(original, name) {
   converting(original, name, found_function, function(given) bquote(match.fun(.(given)))) # in the frame of the overload
 }
 
@@ -173,7 +174,7 @@ na_omit_overload <- function(object, ...) {
   }
   rows <- which(complete_cases_overload(object))
   time <- time_of(object)
-  left <- take_rows(without_time(object), rows)
+  left <- take_rows(drop_time(object), rows)
   if (is.null(time)) {
     return(left)
   }
@@ -213,7 +214,7 @@ by_factor_overload <- function(original, transposed = FALSE) {
   force(original)
   force(transposed)
   function(qr, y) {
-    if (inherits(among_factors(qr, y), "gradops_tensor")) times_factor(qr, y, transposed) else original(qr, y)
+    if (inherits(class_among_factors(qr, y), "gradops_tensor")) times_factor(qr, y, transposed) else original(qr, y)
   }
 }
 
@@ -528,8 +529,8 @@ in_overload <- function(x, table) {
 }
 
 found_in <- function(x, table, nomatch, incomparables, what) {
-  places <- by_place(seen_in_list(x, what), table, what)
-  base::match(places, by_place(seen_in_list(table, what), x, what), nomatch, incomparables)
+  places <- decided_place(seen_in_list(x, what), table, what)
+  base::match(places, decided_place(seen_in_list(table, what), x, what), nomatch, incomparables)
 }
 
 seen_in_list <- function(x, what) {
@@ -537,8 +538,8 @@ seen_in_list <- function(x, what) {
 }
 
 find_interval_overload <- function(x, vec, ...) {
-  by_order(vec, "findInterval")
-  base::findInterval(by_place(x, vec, "findInterval"), by_place(vec, x, "findInterval"), ...)
+  decided_order(vec, "findInterval")
+  base::findInterval(decided_place(x, vec, "findInterval"), decided_place(vec, x, "findInterval"), ...)
 }
 
 # The names of the intervals depend on the values of the breaks.
@@ -546,14 +547,14 @@ cut_overload <- function(x, breaks, ...) {
   if (length(breaks) == 1L) {
     base::cut(seen(x, "cut"), whole_numbers(breaks, "cut"), ...)
   } else {
-    base::cut(by_place(x, breaks, "cut"), seen(breaks, "cut"), ...)
+    base::cut(decided_place(x, breaks, "cut"), seen(breaks, "cut"), ...)
   }
 }
 
 ordered_overload <- function(original, what) {
   force(original)
   force(what)
-  function(x, ...) original(by_order(x, what), ...)
+  function(x, ...) original(decided_order(x, what), ...)
 }
 
 # Arguments that are counts, in functions that do not dispatch on them. Some of these functions would take a tensor as

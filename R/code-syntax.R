@@ -164,7 +164,7 @@ rewritten <- function(code, variables = character()) {
     code
   } else {
     attributes <- attributes(code)
-    parts <- within_parts(as.list(code), head, variables)
+    parts <- rewritten_parts(as.list(code), head, variables)
     if (head == "log" && length(parts) == 3L) parts[[1]] <- as.name(".gradops_log")
     code <- as.call(deciding(with_functions(parts, head, variables), head))
     attributes(code) <- attributes
@@ -173,7 +173,7 @@ rewritten <- function(code, variables = character()) {
 }
 
 # The parts of a call, each rewritten. In the target of an assignment only `x[which(test)]` is rewritten.
-within_parts <- function(parts, head, variables) {
+rewritten_parts <- function(parts, head, variables) {
   from <- if (head %in% assignments) 3 else 2
   if (from == 3 && !"which" %in% variables) parts[[2]] <- with_tests(parts[[2]])
   for (i in seq_along(parts)[-seq_len(from - 1)]) {

@@ -97,7 +97,7 @@ config_floatx <- function() {
 config_set_floatx <- function(floatx) {
   old <- config_floatx()
   call_core("config.set_floatx", floatx)
-  in_keras("set_floatx", floatx)
+  set_in_keras("set_floatx", floatx)
   invisible(old)
 }
 
@@ -112,7 +112,7 @@ config_epsilon <- function() {
 config_set_epsilon <- function(epsilon) {
   old <- config_epsilon()
   call_core("config.set_epsilon", epsilon)
-  in_keras("set_epsilon", epsilon)
+  set_in_keras("set_epsilon", epsilon)
   invisible(old)
 }
 
@@ -186,7 +186,7 @@ config_set_check <- function(mode) {
 }
 
 # Set one of Keras's settings, now or when Keras is loaded; without keras3 do nothing.
-in_keras <- function(setter, value) {
+set_in_keras <- function(setter, value) {
   if (isNamespaceLoaded("keras3")) {
     set <- function() reticulate::import("keras.config")[[setter]](value)
     when_loaded <- reticulate_inside("py_register_load_hook") # exported by newer versions

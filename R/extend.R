@@ -69,7 +69,7 @@ extend_op <- function(name, f, derivative = NULL, kernels = NULL, ..., elementwi
   if (!is.null(domain)) facts$domain <- as.list(domain)
   qualified <- op_name(name, parent.frame())
   here <- environment()
-  form <- in_each_session(function() {
+  form <- remade_in_session(function() {
     call_core(
       "interop.r.extended_op", qualified, callback(f), !is.null(body(f)), lapply(kernels, callback),
       lapply(derivative, callback), facts,

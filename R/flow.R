@@ -47,12 +47,12 @@ op_custom_gradient <- function(f, gradient = NULL) {
   check_function(f)
   here <- environment()
   if (is.null(gradient)) {
-    custom <- in_each_session(function() call_core("custom_gradient", callback(f, custom_result, owner = here)))
+    custom <- remade_in_session(function() call_core("custom_gradient", callback(f, custom_result, owner = here)))
     function(...) several(call_python(custom(), list(...), "alone"))
   } else {
     check_function(gradient)
     rule <- with_defaults(gradient, f)
-    custom <- in_each_session(function() {
+    custom <- remade_in_session(function() {
       call_core("interop.r.made", "custom_gradient", callback(f, owner = here), callback(rule, owner = here))
     })
     function(...) several(call_python(custom(), list(...), "alone", keep = here))
@@ -195,7 +195,7 @@ set_requires_gradient <- function(x) {
 #' gradient(function(x) x * with_stop_gradient(x^2), 3)
 #' @export
 with_stop_gradient <- function(code) {
-  within_scope(local_stop_gradient, code)
+  run_in_scope(local_stop_gradient, code)
 }
 
 #' @rdname with_stop_gradient
@@ -239,7 +239,7 @@ local_stop_gradient <- function(.local_envir = parent.frame()) {
 #' stored <- checkpoint(f, save_only_these_names("e"))
 #' @export
 with_gradient_checkpoint <- function(code) {
-  within_scope(local_gradient_checkpoint, code)
+  run_in_scope(local_gradient_checkpoint, code)
 }
 
 #' @rdname with_gradient_checkpoint
@@ -255,7 +255,7 @@ checkpoint <- function(f, policy = NULL) {
   policy_in_python(policy)
   restore_random_numbers()
   here <- environment()
-  checkpointed <- in_each_session(function() {
+  checkpointed <- remade_in_session(function() {
     inside <- callback(running_inside(f), owner = here)
     call_core("interop.r.made", "checkpoint", inside, policy = policy_in_python(policy))
   })

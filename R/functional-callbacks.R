@@ -171,6 +171,6 @@ evaluate_at <- function(at, name, arguments) {
 }
 
 # The results, one for each input, in the form of the inputs.
-in_form <- function(results, at) {
+results_form <- function(results, at) {
   if (!at$several) results[[1]] else if (at$named) rebuilt(at$x, results) else results
 }

@@ -155,7 +155,7 @@ adaptive_steps <- function(y, times, rates, parms, slope, method, options) {
   if (!any_tensor(y, times, slope) && length(moving) == 0L) {
     right <- function(t, y) as.double(rates(as.vector(t), stats::setNames(as.vector(y), labels), parms)$slope)
     if (method %in% c("LSODA", "BDF", "Radau")) options["jac"] <- list(NULL) # finite differences: `right` is plain
-    return(in_numbers(call_core(
+    return(plain_numbers(call_core(
       "interop.r.stats.solution", callback(right, take = r_numbers), as.double(y), as.double(times), list(), method,
       options
     )))

@@ -59,7 +59,7 @@ solution <- function(.name, f, x0, parameters, tol, max_iterations, call = paren
     !!!lapply(as_doubles(unname(parameters)), operand),
     tol = tol, max_iterations = as.integer(max_iterations), .call = call
   )))
-  if (gives_numbers(c(list(x0), parameters))) like(in_numbers(result), x0) else result
+  if (gives_numbers(c(list(x0), parameters))) like(plain_numbers(result), x0) else result
 }
 
 # Turn logged numbers in the environments of a function into tensors. Solvers run without recording; if the log were

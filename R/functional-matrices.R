@@ -60,7 +60,7 @@ jacobian <- function(func, x, ..., strict = FALSE, strategy = NULL, method = "Ri
     return(known)
   }
   at <- point(func, x, numderiv_extra(...))
-  of_row <- function(matrix_of, row) in_form(Map(matrix_of, row, at$leaves, list(at$here$rows)), at)
+  of_row <- function(matrix_of, row) results_form(Map(matrix_of, row, at$leaves, list(at$here$rows)), at)
   if (flag(sparse)) {
     found <- sparse_at(at, "jacobian", strict = flag(strict), strategy = strategy)
     rows <- lapply(found, of_row, matrix_of = sparse_matrix)
@@ -70,7 +70,7 @@ jacobian <- function(func, x, ..., strict = FALSE, strategy = NULL, method = "Ri
   if (at$numbers) {
     of_row(flat_matrix, if (at$several) result else list(result))
   } else if (at$named) {
-    if (at$here$several) lapply(result, in_form, at) else in_form(result, at)
+    if (at$here$several) lapply(result, results_form, at) else results_form(result, at)
   } else {
     result
   }
@@ -92,21 +92,21 @@ hessian <- function(func, x, ..., strict = FALSE, strategy = NULL, method = "Ric
   }
   at <- point(func, x, numderiv_extra(...))
   if (flag(sparse)) {
-    return(by_pairs(sparse_matrix, sparse_at(at, "hessian", strict = flag(strict)), at))
+    return(pair_matrices(sparse_matrix, sparse_at(at, "hessian", strict = flag(strict)), at))
   }
   hessian_by(at, flag(strict), strategy %||% "reverse-mode")
 }
 
 hessian_by <- function(at, strict = FALSE, strategy = "reverse-mode") {
   result <- evaluate_at(at, "hessian", list(FALSE, strict, FALSE, strategy))
-  by_pairs(flat_matrix, if (at$several) result else list(list(result)), at)
+  pair_matrices(flat_matrix, if (at$several) result else list(list(result)), at)
 }
 
 # A matrix for each pair of inputs, made by `matrix_of` from the result and the inputs; a list of lists in the form of
 # the inputs.
-by_pairs <- function(matrix_of, rows, at) {
+pair_matrices <- function(matrix_of, rows, at) {
   rows <- Map(function(row, input) Map(matrix_of, row, at$leaves, list(names(input))), rows, at$leaves)
-  if (at$several) in_form(lapply(rows, in_form, at), at) else rows[[1]][[1]]
+  if (at$several) results_form(lapply(rows, results_form, at), at) else rows[[1]][[1]]
 }
 
 # A derivative of R numbers as a matrix: rows for the value's elements, columns for the input's.
@@ -161,7 +161,7 @@ product_at <- function(name, func, x, v, strict, v_is_input, ...) {
     of_input <- function(product) if (at$several) Map(like, product, at$leaves) else like(product, x)
     result$product <- if (of_inputs) of_input(result$product) else drop_vector(result$product, at$here$rows)
   }
-  if (at$several && of_inputs) result$product <- in_form(result$product, at)
+  if (at$several && of_inputs) result$product <- results_form(result$product, at)
   result
 }
 

@@ -85,7 +85,7 @@ has_loop <- function(f) any(c("for", "while", "repeat") %in% all.names(body(f)))
 
 # Repeated derivatives for parameters that may be a list.
 repeated_of_lists <- function(f) {
-  of_lists(f, repeated(f), function(of_vector) repeated(of_vector, users = f))
+  list_evaluator(f, repeated(f), function(of_vector) repeated(of_vector, users = f))
 }
 
 # Repeated `hessian` or `jacobian`: a matrix; for a named list, matrices for its parts.
@@ -96,11 +96,12 @@ repeated_matrix <- function(f, of) {
     names <- lapply(layout$attributes, `[[`, "names")
     whole <- matrix(as.vector(found$value), ncol = sum(layout$sizes))
     row <- function(rows, named) {
-      in_layout(Map(\(at, names) block(whole[rows, at, drop = FALSE], named, names), places, names), layout)
+      rebuilt_parts(Map(\(at, names) block(whole[rows, at, drop = FALSE], named, names), places, names), layout)
     }
-    if (of == "hessian") in_layout(Map(row, places, names), layout) else row(seq_len(nrow(whole)), found$rows)
+    if (of == "hessian") rebuilt_parts(Map(row, places, names), layout) else row(seq_len(nrow(whole)), found$rows)
   }
-  of_list <- of_lists(f, function(arguments) NULL, function(of_vector) repeated(of_vector, of, users = f), by_layout)
+  make <- function(of_vector) repeated(of_vector, of, users = f)
+  of_list <- list_evaluator(f, function(arguments) NULL, make, by_layout)
   function(arguments) {
     x <- arguments[[1L]]
     if (is.list(x)) {

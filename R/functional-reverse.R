@@ -147,7 +147,7 @@ value_and_grad <- function(f, argnums = 1L, has_aux = FALSE) {
 value_and_grad_by <- function(f, again, argnums = 1L, has_aux = FALSE) {
   positions <- if (length(argnums) == 1) argnums - 1L else as.list(argnums - 1L)
   here <- new.env()
-  derivative <- in_each_session(function() {
+  derivative <- remade_in_session(function() {
     call_core("value_and_grad", callback(differentiated(f, here), owner = here), positions, has_aux)
   })
   function(...) {

@@ -45,7 +45,7 @@ uniroot <- function(f, interval, ..., lower = min(interval), upper = max(interva
                     f.upper = f(upper, ...), extendInt = c("no", "yes", "downX", "upX"), check.conv = FALSE,
                     tol = .Machine$double.eps^0.25, maxiter = 1000, trace = 0) {
   noted <- new.env()
-  found <- on_numbers(noted, {
+  found <- known_value(noted, {
     plain <- numbers_of(f, noted)
     if (!missing(interval) && length(interval) != 2L) {
       unsupported("interval", sprintf("must have two elements; got %d.", length(interval)))
@@ -77,7 +77,7 @@ uniroot <- function(f, interval, ..., lower = min(interval), upper = max(interva
 optimize <- function(f, interval, ..., lower = min(interval), upper = max(interval), maximum = FALSE,
                      tol = .Machine$double.eps^0.25) {
   noted <- new.env()
-  found <- on_numbers(noted, {
+  found <- known_value(noted, {
     low <- number_of(lower, noted)
     high <- number_of(upper, noted)
     stats::optimize(numbers_of(f, noted), ..., lower = low, upper = high, maximum = maximum, tol = tol)
@@ -101,7 +101,7 @@ optim <- function(par, fn, gr = NULL, ..., method = c("Nelder-Mead", "BFGS", "CG
   noted <- new.env()
   control <- seen(control, "optim") # settings of the search, such as its step
   method <- if (missing(method) && any(lower > -Inf, upper < Inf)) "L-BFGS-B" else match.arg(method)
-  found <- on_numbers(noted, {
+  found <- known_value(noted, {
     start <- number_of(par, noted)
     stats::optim(
       start, numbers_of(fn, noted), if (!is.null(gr)) numbers_of(gr, noted), ..., method = method,
@@ -129,7 +129,7 @@ nlm <- function(f, p, ..., hessian = FALSE, typsize = rep(1, length(p)), fscale 
                 gradtol = 1e-6, stepmax = max(1000 * sqrt(sum((p / typsize)^2)), 1000), steptol = 1e-6, iterlim = 100,
                 check.analyticals = TRUE) {
   noted <- new.env()
-  found <- on_numbers(noted, {
+  found <- known_value(noted, {
     start <- p
     p <- number_of(p, noted) # also in the default of `stepmax`
     stats::nlm(
@@ -156,7 +156,7 @@ nlminb <- function(start, objective, gradient = NULL, hessian = NULL, ..., scale
                    upper = Inf) {
   noted <- new.env()
   control <- seen(control, "nlminb")
-  found <- on_numbers(noted, {
+  found <- known_value(noted, {
     stats::nlminb(
       number_of(start, noted), numbers_of(objective, noted), if (!is.null(gradient)) numbers_of(gradient, noted),
       if (is.function(hessian)) numbers_of(hessian, noted) else hessian, ..., scale = scale, control = control,
@@ -181,7 +181,7 @@ integrate <- function(f, lower, upper, ..., subdivisions = 100L, rel.tol = .Mach
                       abs.tol = rel.tol, stop.on.error = TRUE, keep.xy = FALSE, aux = NULL) {
   f <- match.fun(f)
   noted <- new.env()
-  found <- on_numbers(noted, stats::integrate(
+  found <- known_value(noted, stats::integrate(
     numbers_of(f, noted), number_of(lower, noted), number_of(upper, noted), ..., subdivisions = subdivisions,
     rel.tol = rel.tol, abs.tol = abs.tol, stop.on.error = stop.on.error, keep.xy = keep.xy, aux = aux
   ))
@@ -214,7 +214,7 @@ solved <- function(solver, f, found, ..., call = parent.frame()) {
 }
 
 # The value of `code`, or NULL if it needs values that a trace does not know.
-on_numbers <- function(noted, code) {
+known_value <- function(noted, code) {
   delayedAssign("left", return(NULL)) # as callCC() does: handlers take longer than the search for a root
   noted$leave <- function() left
   code

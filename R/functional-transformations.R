@@ -84,10 +84,10 @@ linear_at <- function(.name, func, x, extra, call = parent.frame()) {
   linear <- if (is.function(found)) found else found[[2L]]
   run <- function(arguments) {
     result <- several(call_python(linear, as_doubles(arguments)))
-    if (numbers && gives_numbers(arguments)) in_numbers(result) else result
+    if (numbers && gives_numbers(arguments)) plain_numbers(result) else result
   }
   list(
-    value = if (!is.function(found)) if (numbers) in_numbers(found[[1L]]) else found[[1L]],
+    value = if (!is.function(found)) if (numbers) plain_numbers(found[[1L]]) else found[[1L]],
     push = function(tangents) run(as_arguments(tangents)),
     pull = function(cotangent) {
       parts <- run(list(cotangent))
@@ -98,8 +98,8 @@ linear_at <- function(.name, func, x, extra, call = parent.frame()) {
 }
 
 # Tensors, and lists of them, as R's numbers, vectors and arrays.
-in_numbers <- function(x) {
-  if (is.list(x)) lapply(x, in_numbers) else if (is_tensor(x)) drop_vector(values_of(x)) else x
+plain_numbers <- function(x) {
+  if (is.list(x)) lapply(x, plain_numbers) else if (is_tensor(x)) drop_vector(values_of(x)) else x
 }
 
 #' Vectorise a function of one example
@@ -146,17 +146,17 @@ in_numbers <- function(x) {
 #' @export
 vmap <- function(f, in_axes = 1L, out_axes = 1L, axis_size = NULL) {
   check_function(f)
-  inputs <- axes_in_python(by_formals(in_axes, f), "in_axes")
+  inputs <- axes_in_python(formals_order(in_axes, f), "in_axes")
   outputs <- axes_in_python(out_axes, "out_axes")
   here <- new.env()
-  mapped <- in_each_session(function() {
+  mapped <- remade_in_session(function() {
     call_core("vmap", callback(differentiated(f, here), owner = here), inputs, outputs, axis_size)
   })
   function(...) {
     arguments <- unname(positional(f, list(...), ...length()))
     here$names <- names_of_slices(arguments, inputs)
     result <- several(call_python(mapped(), arguments, "tensors", keep = here))
-    if (gives_numbers(arguments)) in_numbers(result) else result
+    if (gives_numbers(arguments)) plain_numbers(result) else result
   }
 }
 
@@ -177,7 +177,7 @@ axes_in_python <- function(axes, name, call = parent.frame()) {
 }
 
 # Reorder a list that is named by arguments to their order.
-by_formals <- function(axes, f, call = parent.frame()) {
+formals_order <- function(axes, f, call = parent.frame()) {
   if (!is.list(axes) || is.null(names(axes))) {
     return(axes)
   }
@@ -243,7 +243,7 @@ custom_jvp <- function(f, rule) {
     found <- tensor_aware(rule)(by_name(primals), by_name(tangents))
     if (is.list(found)) unname(found) else found
   }
-  custom <- in_each_session(function() {
+  custom <- remade_in_session(function() {
     functions <- lapply(list(in_order, pair), callback, owner = here)
     call_core("interop.r.made", "interop.r.calls.custom_jvp", functions[[1L]], functions[[2L]])
   })

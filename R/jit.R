@@ -270,7 +270,7 @@ call_traced <- function(f, arguments) {
   }
   again <- function(condition) NULL # `f` asks for gradients of its own
   found <- tryCatch(list(in_trace()), gradops_error_partial_gradient = again, gradops_error_gradient = again)
-  found <- if (is.null(found)) without_vectors(in_trace()) else found[[1L]]
+  found <- if (is.null(found)) plain_vectors(in_trace()) else found[[1L]]
   if (!is.null(state$refused)) rlang::cnd_signal(state$refused) # the function's own handlers have caught it
   found
 }

@@ -172,7 +172,7 @@ assigned_whole <- function(handle, log, made) {
   entries <- log$entries[seq_len(.subset2(handle, "gradops_is"))]
   cells <- base::unlist(lapply(entries, `[[`, "cells"))
   whole <- call_core(
-    "interop.r.assembled", without_replaced(log$base, function(all) cells), as.list(.subset2(handle, "gradops_dim")),
+    "interop.r.assembled", recomputed_parts(log$base, function(all) cells), as.list(.subset2(handle, "gradops_dim")),
     as.list(cells), scalars_together(lapply(entries, `[[`, "part"))
   )
   assign("gradops_whole", whole, handle)

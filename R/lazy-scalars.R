@@ -12,7 +12,7 @@ operation_in_log <- function(op, x, y = 0) {
   if (!is.logical(result)) {
     return(result)
   }
-  in_log(list(x, y), function() {
+  add_to_log(list(x, y), function() {
     result <- .Call(C_operation_in_log, state, op, x, y, FALSE)
     if (is.environment(result)) keep_names(result, x, y)
   })
@@ -25,7 +25,7 @@ minus_in_log <- function(operator, x) {
 
 # Call `add` once a log is running, or has begun with one of the arguments, and knows their elements. NULL if the
 # arguments are for Python.
-in_log <- function(arguments, add) {
+add_to_log <- function(arguments, add) {
   if (is.null(state$scalars) || !is.null(state$in_time)) {
     return(NULL)
   }

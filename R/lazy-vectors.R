@@ -7,7 +7,7 @@
 most_together <- 9L
 
 # Run code with vectors as ordinary tensors.
-without_vectors <- function(code) {
+plain_vectors <- function(code) {
   before <- state$no_vectors
   state$no_vectors <- TRUE
   on.exit(state$no_vectors <- before)
@@ -23,7 +23,7 @@ vector_log <- function() {
 # Log a function of the core, given by `kind`, `family` and `settings`, of logged numbers and R's own; NULL if it is for
 # Python.
 composed_in_log <- function(kind, family, settings, arguments) {
-  in_log(arguments, function() {
+  add_to_log(arguments, function() {
     code <- function_code(state$scalars, kind, family, settings, length(arguments))
     if (!is.null(code)) .Call(C_function_in_log, state, code, arguments)
   })
@@ -85,13 +85,13 @@ elements_in <- function(log, x) {
 # `c(...)` of numbers and vectors, at least one of them in a log.
 joined_in_log <- function(parts) {
   if (!is.null(state$scalars) && any(vapply(parts, has_log, NA))) {
-    in_log(parts, function() .Call(C_joined_in_log, state, parts, FALSE))
+    add_to_log(parts, function() .Call(C_joined_in_log, state, parts, FALSE))
   }
 }
 
 # The sum of a handle's numbers; NULL for anything else.
 sum_in_log <- function(x) {
-  .Call(C_sum_in_log, state, x) %||% if (has_log(x)) in_log(list(x), function() .Call(C_sum_in_log, state, x))
+  .Call(C_sum_in_log, state, x) %||% if (has_log(x)) add_to_log(list(x), function() .Call(C_sum_in_log, state, x))
 }
 
 # The numbers of the results of an elementwise operation on numbers of the log, or on operands of the given `kinds`.
@@ -104,7 +104,7 @@ rows_in <- function(log, op, first, second, kinds = 5) {
 # `x %*% y` by R's rules; names are dropped.
 product_in_log <- function(x, y) {
   if (is.environment(state$scalars)) {
-    diagonal_product(x, y) %||% in_log(list(x, y), function() .Call(C_product_in_log, state, x, y, FALSE))
+    diagonal_product(x, y) %||% add_to_log(list(x, y), function() .Call(C_product_in_log, state, x, y, FALSE))
   }
 }
 

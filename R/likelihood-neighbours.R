@@ -192,13 +192,13 @@ set_coef.gradops_fit <- function(model, coefs, ...) {
 get_vcov.gradops_fit <- function(model, ...) model$vcov
 
 # marginaleffects accepts models of the classes in this option.
-in_marginaleffects <- function(...) {
+allow_marginaleffects <- function(...) {
   options(marginaleffects_model_classes = base::union(getOption("marginaleffects_model_classes"), "gradops_fit"))
 }
 
 await_marginaleffects <- function() {
-  setHook(packageEvent("marginaleffects", "onLoad"), in_marginaleffects)
-  if (isNamespaceLoaded("marginaleffects")) in_marginaleffects()
+  setHook(packageEvent("marginaleffects", "onLoad"), allow_marginaleffects)
+  if (isNamespaceLoaded("marginaleffects")) allow_marginaleffects()
 }
 
 # Profiles -------------------------------------------------------------------------------------------------------------

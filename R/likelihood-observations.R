@@ -300,7 +300,7 @@ one_step_residuals <- function(
   f, parameters, data, values, method, turns, range = c(-Inf, Inf), support = NULL, discrete = NULL
 ) {
   scope <- if (method == "gaussian") observation_scope(plain_density) else weighing_scope(method)
-  with_observations(scope, tensor_aware(of_parameters(f, parameters$layout, parameters$is_list, data))(values))
+  with_observations(scope, tensor_aware(parameter_function(f, parameters$layout, parameters$is_list, data))(values))
   n <- length(scope$names)
   check_marked(scope$names)
   turns <- turns(scope$names)
@@ -463,7 +463,7 @@ gaussian_residuals <- function(f, parameters, data, values, scope, turns) {
 # code)` evaluates it.
 with_effects <- function(f, parameters, data, values, wrapped, start, random) {
   places <- which(parameters$layout$random)
-  joint <- of_parameters(f, parameters$layout, parameters$is_list, data)
+  joint <- parameter_function(f, parameters$layout, parameters$is_list, data)
   home <- list2env(
     list(.wrapped = wrapped, .joint = joint, .values = values, .places = places),
     parent = environment(f) %||% globalenv()

@@ -206,7 +206,7 @@ likelihood_of <- function(
   }
   parameters <- parameters_of(start, c(random, profile), map, transforms, call)
   kinds <- parameters$random + parameters$tops %in% profile
-  vector <- of_parameters(f, parameters$layout, parameters$is_list, data, single)
+  vector <- parameter_function(f, parameters$layout, parameters$is_list, data, single)
   run <- compiled_calls(vector, function(f, here, compiled) {
     call_core(
       "interop.r.likelihoods.likelihood", callback(differentiated(f, here), owner = here), parameters$values,
@@ -273,7 +273,7 @@ likelihood_of <- function(
       },
       names = parameters$titles, form = form, ask = ask, evaluate = evaluate, layout = parameters,
       tops = parameters$tops[free & !parameters$random], transformed = names(transforms),
-      of_vector = function(g) of_parameters(g, parameters$layout, parameters$is_list, NULL)
+      of_vector = function(g) parameter_function(g, parameters$layout, parameters$is_list, NULL)
     ),
     class = c("gradops_likelihood", "gradops_objective"), explain = attr(run, "explain")
   )
@@ -357,9 +357,9 @@ refuse_parameters <- function(argument, message, call) {
   )
 }
 
-# `f` as a function of one vector of all parameters, or of two vectors, fixed and random; see of_vector() in
+# `f` as a function of one vector of all parameters, or of two vectors, fixed and random; see vector_function() in
 # objective.R.
-of_parameters <- function(f, layout, is_list, data, single = FALSE) {
+parameter_function <- function(f, layout, is_list, data, single = FALSE) {
   home <- list2env(
     list(.f = f, .arranged = arranged, .layout = layout, .data = data, .single = single_number),
     parent = environment(f) %||% globalenv()

@@ -30,13 +30,13 @@ is_any_tensor <- function(x) {
 
 # Put gradops' class on a handle that Python has just returned.
 own <- function(x) {
-  front <- in_front(class(x))
+  front <- front_classes(class(x))
   if (!is.null(front)) class(x) <- front
   x
 }
 
 # The classes of an object with gradops' class in front; NULL if the object is not a tensor.
-in_front <- function(classes) {
+front_classes <- function(classes) {
   known <- fronts[[classes[1L]]]
   if (is.null(known) || !identical(known$theirs, classes)) {
     known <- fronts[[classes[1L]]] <- list(theirs = classes, ours = found_in_front(classes))

@@ -267,7 +267,7 @@ Summary_tensor <- function(..., na.rm = FALSE) {
   name <- paste0(if (na.rm) "nan", .Generic)
   # Empty arguments contribute nothing, as in R.
   parts <- Filter(function(part) is.environment(part) || length(part) > 0, list(...))
-  if (na.rm) parts <- without_na(parts)
+  if (na.rm) parts <- drop_na(parts)
   if (na.rm && .Generic %in% c("max", "min") && length(parts) > 1L) parts <- list(one_vector(parts))
   call <- written(sys.call(), .Generic)
   if (.Generic == "prod") parts <- lapply(parts, doubled)
@@ -282,7 +282,7 @@ doubled <- function(x) {
 }
 
 # Drop NAs from R's numbers, and drop parts that are then empty.
-without_na <- function(parts) {
+drop_na <- function(parts) {
   parts <- lapply(parts, function(x) if (is.atomic(x)) x[!is.na(x)] else x)
   parts[vapply(parts, function(x) !is.atomic(x) || length(x) > 0, NA)]
 }

@@ -108,7 +108,7 @@ whole_shape <- function(dim, size) {
   }
 }
 
-at_part <- function(object, name) {
+at_operator <- function(object, name) {
   if (is.environment(object) && is_tensor(object)) {
     at_tensor(object, name)
   } else if (is_sparse_tensor(object)) {
@@ -130,10 +130,10 @@ at_tensor <- function(object, name) {
 `[.gradops_places` <- function(x, ...) {
   tensor <- unclass(x)[[1]]
   written <- as.list(substitute(list(...)))[-1L]
-  by_keras(tensor, written, parent.frame(), sys.call())
+  keras_part(tensor, written, parent.frame(), sys.call())
 }
 
-by_keras <- function(x, written, env, call) {
+keras_part <- function(x, written, env, call) {
   sizes <- dim(x)
   if (length(written) == 1 && !rlang::is_missing(written[[1]]) && !is_slice(written[[1]])) {
     index <- eval(written[[1]], env)
@@ -146,7 +146,7 @@ by_keras <- function(x, written, env, call) {
   }
   indices <- list()
   shape <- integer()
-  for (part in for_each_dimension(written, length(sizes), call)) {
+  for (part in full_index(written, length(sizes), call)) {
     if (is_newaxis(part)) {
       shape <- c(shape, 1L)
     } else {
@@ -161,7 +161,7 @@ by_keras <- function(x, written, env, call) {
 }
 
 # The index as written, with an empty index for each dimension that `..` or the end of the index omits.
-for_each_dimension <- function(written, rank, call) {
+full_index <- function(written, rank, call) {
   dots <- vapply(written, function(part) identical(part, quote(..)), NA)
   named <- sum(!vapply(written, is_newaxis, NA) & !dots)
   if (named > rank || sum(dots) > 1) {

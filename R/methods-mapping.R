@@ -196,7 +196,7 @@ sweep_tensor <- function(x, MARGIN, STATS, FUN = "-", check.margin = TRUE, ...) 
 #' @export
 ifelse <- function(test, yes, no) {
   if (is.object(test) && is_tensor(test)) {
-    return(choose_by(test, of_chosen_by(yes, test), of_chosen_by(no, op_logical_not(test))))
+    return(choose_by(test, selected_by_tensor(yes, test), selected_by_tensor(no, op_logical_not(test))))
   }
   # `yes` and `no` are evaluated only if they are needed, as in base R.
   if (is.atomic(test) && !is.character(test)) {
@@ -205,8 +205,8 @@ ifelse <- function(test, yes, no) {
     others <- !all(truth, na.rm = TRUE)
     if (some && is.object(yes) && is_tensor(yes) || others && is.object(no) && is_tensor(no)) {
       if (some && others) {
-        yes <- of_chosen(yes, truth %in% TRUE)
-        no <- of_chosen(no, truth %in% FALSE)
+        yes <- selected(yes, truth %in% TRUE)
+        no <- selected(no, truth %in% FALSE)
       }
       return(choose_by(test, if (some) yes else no, if (others) no else yes))
     }

@@ -46,7 +46,7 @@ with_dimnames <- function(x, dimnames) {
 # tensors, which have their names. So methods need not handle names.
 named_as_r <- function(method, original) {
   force(original)
-  in_place_of(method, function(arguments, value) {
+  replacing(method, function(arguments, value) {
     force(value)
     if (!is.environment(value) || !is_tensor(value)) {
       return(value)
@@ -68,7 +68,7 @@ named_as_r <- function(method, original) {
 }
 
 # Functions whose results get their names in this way.
-by_names_of_r <- base::c(
+named_by_r <- base::c(
   "rep", "diff", "aperm", "solve", "chol", "scale", "rowsum", "as.matrix", "qr.solve", "qr.coef", "diag", "drop",
   "rowSums", "colSums", "rowMeans", "colMeans", "pmax", "pmin", "cov2cor", "var", "cov", "cor", "mahalanobis", "fft",
   "mvfft", "convolve", "zapsmall", "atan2", "is.na", "kronecker"
@@ -127,7 +127,7 @@ keep_names <- function(result, x, y = NULL) {
     return(result)
   }
   size <- max(length(first), length(second))
-  if (is_tensor(result) && (of_size(x, size) && of_size(y, size) || length_tensor(result) == size)) {
+  if (is_tensor(result) && (is_of_size(x, size) && is_of_size(y, size) || length_tensor(result) == size)) {
     is_array <- !is.null(dim(second)) && is.null(dim(first))
     with_names(result, if (length(first) == size && !is_array) first else second)
   } else {
@@ -187,7 +187,7 @@ part_of_names <- function(names, position, drop = TRUE) {
 }
 
 # TRUE if `x` is known to be a number or a vector of that size, without asking Python, which takes longer.
-of_size <- function(x, size) {
+is_of_size <- function(x, size) {
   if (is.environment(x)) length(own_names(x)) == size else is.null(x) || is.null(dim(x)) && length(x) %in% c(1, size)
 }
 

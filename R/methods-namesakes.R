@@ -63,7 +63,7 @@ generic_of_r <- function(name, arguments) {
     argument <- as.name(argument)
     if (lacks_default) bquote(if (!missing(.(argument))) .(argument)) else argument
   })
-  among <- as.call(base::c(as.name(if (startsWith(name, "qr.")) "among_factors" else "among"), looked_at))
+  among <- as.call(base::c(as.name(if (startsWith(name, "qr.")) "class_among_factors" else "among"), looked_at))
   as.function(base::c(given, bquote(UseMethod(.(name), .(among)))), topenv())
 }
 

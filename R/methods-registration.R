@@ -35,8 +35,9 @@ methods_of_tensors <- function() {
     stats = list(
       median = median_tensor, quantile = quantile_tensor, weighted.mean = weighted_mean_tensor,
       aggregate = aggregate_tensor, as.ts = as_ts_tensor,
-      lag = in_series("lag"), window = in_series("window"), time = of_rows("time"), start = of_rows("start"),
-      end = of_rows("end"), frequency = of_rows("frequency"), cycle = of_rows("cycle"), deltat = of_rows("deltat")
+      lag = series_method("lag"), window = series_method("window"),
+      time = row_method("time"), start = row_method("start"), end = row_method("end"),
+      frequency = row_method("frequency"), cycle = row_method("cycle"), deltat = row_method("deltat")
     )
   )
 }
@@ -92,7 +93,7 @@ register_tensor_methods <- function() {
   for (package in names(methods)) {
     for (generic in names(methods[[package]])) {
       method <- methods[[package]][[generic]]
-      if (generic %in% by_names_of_r) method <- named_as_r(method, get(generic, envir = asNamespace(package)))
+      if (generic %in% named_by_r) method <- named_as_r(method, get(generic, envir = asNamespace(package)))
       register(generic, tensor_classes, method, asNamespace(package))
     }
   }
@@ -107,13 +108,13 @@ register_namesakes <- function() {
     for (name in names(methods[[package]])) {
       original <- get(name, envir = asNamespace(package), mode = "function")
       method <- methods[[package]][[name]]
-      if (name %in% by_names_of_r) method <- named_as_r(method, original)
+      if (name %in% named_by_r) method <- named_as_r(method, original)
       if (name %in% by_element) method <- elementwise_past_missing(method)
       if (is_s3_generic(original, name)) method <- dispatching(method, name, package)
       if (!name %in% names(own_defaults)) keep_quick(name, quick(get(name, here), name, original))
       register_on_namesake(name, "gradops_tensor", method)
       register_on_namesake(name, "gradops_mixed", adopting(method))
-      plain <- if (name %in% by_element) of_elements(original) else original
+      plain <- if (name %in% by_element) matrix_elementwise(original) else original
       register_on_namesake(name, "gradops_s4", to_s4(name, package, plain))
       register_on_namesake(name, "default", own_defaults[[name]] %||% original)
     }
@@ -148,8 +149,8 @@ to_s4 <- function(name, package, original) {
 }
 
 # Make an elementwise function of R, which takes plain vectors, also take matrices of the package Matrix.
-of_elements <- function(original) {
-  in_place_of(original, function(arguments, value) {
+matrix_elementwise <- function(original) {
+  replacing(original, function(arguments, value) {
     do.call(original, lapply(arguments, function(x) if (is_s4_matrix(x)) as.matrix(x) else x))
   })
 }
@@ -186,12 +187,12 @@ among <- function(...) {
 
 # `method` for arguments that include another package's tensors.
 adopting <- function(method) {
-  in_place_of(method, function(arguments, value) do.call(method, lapply(arguments, adopted), quote = TRUE))
+  replacing(method, function(arguments, value) do.call(method, lapply(arguments, adopted), quote = TRUE))
 }
 
 # A function with the formals of `f` that returns `use(arguments, value)`. `arguments` are the call's, by name, as some
 # may be empty (`dnorm(x, , 2)`); `value` is `f`'s value, computed only if `use` reads it.
-in_place_of <- function(f, use) {
+replacing <- function(f, use) {
   force(use)
   names <- names(formals(f))
   symbols <- stats::setNames(lapply(names, as.name), ifelse(names == "...", "", names))
@@ -223,7 +224,7 @@ recycled <- function(x, count) {
 }
 
 r_vector <- function(x) {
-  if (is.object(x)) x <- without_class(x)
+  if (is.object(x)) x <- drop_class(x)
   if (!is.numeric(x) && !is.logical(x) && !is.complex(x)) not_numeric("x", x, NULL)
   as.vector(x)
 }

@@ -107,13 +107,13 @@ register_matrix_methods <- function(...) {
     generic <- get(name, envir = matrix)
     if (methods::is(generic, "standardGeneric")) set_tensor_methods(generic, methods[[name]], where)
   }
-  beside_matrices("%*%", function(x, y) matmul_tensor(x, y), where)
+  set_matrix_methods("%*%", function(x, y) matmul_tensor(x, y), where)
   methods::setOldClass("gradops_sparse", where = where)
-  beside_matrices("Arith", function(e1, e2) ops_sparse(.Generic, e1, e2), where)
-  beside_matrices("Arith", function(e1, e2) ops_sparse(.Generic, e1, e2), where, "gradops_sparse")
-  beside_matrices("%*%", function(x, y) matmul_tensor(x, y), where, "gradops_sparse")
+  set_matrix_methods("Arith", function(e1, e2) ops_sparse(.Generic, e1, e2), where)
+  set_matrix_methods("Arith", function(e1, e2) ops_sparse(.Generic, e1, e2), where, "gradops_sparse")
+  set_matrix_methods("%*%", function(x, y) matmul_tensor(x, y), where, "gradops_sparse")
   for (group in c("Compare", "Logic")) {
-    beside_matrices(group, function(e1, e2) Ops_of(.Generic, dense_of_sparse(e1), dense_of_sparse(e2)), where)
+    set_matrix_methods(group, function(e1, e2) Ops_of(.Generic, dense_of_sparse(e1), dense_of_sparse(e2)), where)
   }
 }
 
@@ -148,7 +148,7 @@ s4_method <- function(generic, method) {
   definition
 }
 
-beside_matrices <- function(generic, definition, where, class = "gradops_tensor") {
+set_matrix_methods <- function(generic, definition, where, class = "gradops_tensor") {
   methods::setMethod(generic, c("Matrix", class), definition, where = where)
   methods::setMethod(generic, c(class, "Matrix"), definition, where = where)
 }

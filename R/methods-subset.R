@@ -51,10 +51,10 @@ subset_tensor <- function(x, ..., drop = TRUE) { # nolint: cyclocomp_linter. The
     }
   }
   if (!is.null(attr(x, "gradops_made", TRUE)) && ...length() > 0L && !reads_missing(x, ...)) {
-    x <- of_read(x, places_of(...))
+    x <- read_part(x, places_of(...))
   }
   if (has_time(x)) {
-    part <- subset_tensor(without_time(x), ..., drop = drop)
+    part <- subset_tensor(drop_time(x), ..., drop = drop)
     return(if (...length() == 0L || missing(..1)) with_time(part, time_of(x)) else part) # each column is a series
   }
   if (!is.null(state$missing) && is_marked(x)) {

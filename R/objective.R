@@ -173,7 +173,7 @@ evaluators_of <- function(f, jit) {
   both <- evaluator("interop.r.objective", f, jit, pair_caller)
   second <- evaluator("interop.r.curvature", f, jit)
   if (jit) {
-    return(list(both = of_lists(f, both), second = second))
+    return(list(both = list_evaluator(f, both), second = second))
   }
   again <- repeated(f, "hessian")
   list(both = or_again(both, f), second = function(arguments) again(arguments)$value %||% second(arguments))
@@ -208,8 +208,8 @@ evaluator <- function(.name, f, compiled, caller = direct_caller) {
 # The evaluator of a compiled `f`. Lists of vectors and arrays are passed as one vector, as only vectors have the fast
 # path into Python; `general` handles all other parameters. `make` returns an evaluator of a function of one vector.
 # `finish` converts its result; NULL means that `general` has to evaluate.
-of_lists <- function(f, general, make = function(f) evaluator("interop.r.objective", f, TRUE, pair_caller),
-                     finish = gradient_in_layout) {
+list_evaluator <- function(f, general, make = function(f) evaluator("interop.r.objective", f, TRUE, pair_caller),
+                           finish = gradient_in_layout) {
   layout <- joined <- NULL
   left <- FALSE # to `general`
   evaluate <- function(arguments) {
@@ -233,7 +233,7 @@ of_lists <- function(f, general, make = function(f) evaluator("interop.r.objecti
     )
     if (!identical(new, layout)) {
       layout <<- new
-      joined <<- make(of_vector(f, new))
+      joined <<- make(vector_function(f, new))
     }
     given <- arguments[1L]
     arguments[[1L]] <- as.double(unlist(x, use.names = FALSE))
@@ -262,7 +262,7 @@ gradient_in_layout <- function(result, layout) {
 
 # `f` as a function of one vector. Its environment is below that of `f`, so that it counts as the user's code and is
 # adapted.
-of_vector <- function(f, layout) {
+vector_function <- function(f, layout) {
   home <- list2env(list(.f = f, .arranged = arranged, .layout = layout), parent = environment(f) %||% globalenv())
   rlang::new_function(formals(function(v, ...) NULL), quote(.f(.arranged(v, .layout), ...)), home)
 }
@@ -280,7 +280,7 @@ are_vectors <- function(x) {
   TRUE
 }
 
-in_layout <- function(parts, layout) {
+rebuilt_parts <- function(parts, layout) {
   names(parts) <- layout$names
   if (is.null(layout$form)) parts else rebuilt(layout$form, parts)
 }
@@ -312,7 +312,7 @@ arranged <- function(v, layout, u = NULL) {
     }
     found[[i]] <- part
   }
-  in_layout(found, layout)
+  rebuilt_parts(found, layout)
 }
 
 # A gradient in the form of the parameters; for several values, the matrix of their gradients.

@@ -55,7 +55,7 @@ op_vectorize <- function(func, ..., excluded = NULL, signature = NULL) {
   check_function(func)
   excluded <- lapply(excluded, function(argument) if (is.numeric(argument)) as.integer(argument) - 1L else argument)
   here <- environment()
-  vectorized <- in_each_session(function() {
+  vectorized <- remade_in_session(function() {
     call_core("interop.r.vectorize", callback(func, owner = here), excluded, signature)
   })
   function(...) several(call_python(vectorized(), list(...)))

@@ -144,7 +144,7 @@ time_functions <- function(evaluate) {
 time_of_samples <- function(samples, seconds) {
   stacks <- regmatches(samples, gregexpr("\"[^\"]*\"", samples))
   stacks <- lapply(stacks, function(names) gsub("^\"(\\w+:::?)?|\"$", "", names))
-  stacks <- Filter(function(names) length(names) > 0L && in_r_code(names), stacks)
+  stacks <- Filter(function(names) length(names) > 0L && is_in_r_code(names), stacks)
   all <- table(unlist(lapply(stacks, unique)))
   own <- table(factor(vapply(stacks, function(names) names[1L], ""), names(all)))
   each <- if (length(stacks) > 0L) seconds / length(stacks) else 0
@@ -154,7 +154,7 @@ time_of_samples <- function(samples, seconds) {
   )
 }
 
-in_r_code <- function(names) {
+is_in_r_code <- function(names) {
   crosses <- match(c("reticulate_call", "reticulate_to_r"), names, length(names) + 1L)
   min(crosses) > match("call_r_function", names, length(names) + 1L) || all(crosses > length(names))
 }

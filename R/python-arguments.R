@@ -14,7 +14,7 @@ positions <- function(x, zero_indexed = FALSE, name = substitute(x), call = pare
 # Numbers are passed as numbers, without NA; arrays as a marked NumPy view, so that Python knows that they are R's;
 # functions as callbacks; lists element by element; data frames as matrices.
 as_python <- function(x, name = "x", call = NULL) {
-  if (is.object(x)) x <- without_class(x, name, call)
+  if (is.object(x)) x <- drop_class(x, name, call)
   switch(typeof(x),
     environment = , `NULL` = x,
     character = {
@@ -69,8 +69,8 @@ not_numeric <- function(name, x, call) {
 
 # R values without their class: numbers, and matrices of data frames; Python objects and functions unchanged. Factors,
 # dates and the like are errors, as their numbers are codes for something else.
-without_class <- function(x, name, call) {
-  if (is_of_r_torch(x)) of_r_torch(name, call)
+drop_class <- function(x, name, call) {
+  if (is_of_r_torch(x)) refuse_r_torch(name, call)
   if (is.environment(x) || is.function(x)) {
     x
   } else if (is.data.frame(x)) {
@@ -87,7 +87,7 @@ is_of_r_torch <- function(x) {
   inherits(x, "torch_tensor")
 }
 
-of_r_torch <- function(name, call) {
+refuse_r_torch <- function(name, call) {
   if (!is.character(name)) name <- deparse1(name)
   abort(
     c(
@@ -147,7 +147,7 @@ vectors <- function(x, single = TRUE) {
 
 # A Python tuple or list of tensors as an R list.
 several <- function(x) {
-  front <- in_front(class(x))
+  front <- front_classes(class(x))
   if (!is.null(front)) {
     class(x) <- front
     x

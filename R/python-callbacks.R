@@ -27,7 +27,7 @@ callback <- function(f, finish = returned, take = several, owner = NULL) {
 
 # A function that returns `make()`'s value, and makes it again in another session, where Python's object is gone. So
 # functions work after they were saved, or sent to a worker.
-in_each_session <- function(make) {
+remade_in_session <- function(make) {
   made <- make()
   session <- state$session
   function() {
@@ -166,7 +166,7 @@ r_function <- function(f, gradient = NULL, shape = NULL) {
   name <- deparse1(substitute(f))
   name <- if (nchar(name) > 40 || grepl("function(", name, fixed = TRUE)) "an R function" else sprintf("`%s`", name)
   here <- environment()
-  op <- in_each_session(function() {
+  op <- remade_in_session(function() {
     call_core("interop.r.host_op", numeric_callback(f, here), numeric_callback(gradient, here), name, shape)
   })
   structure(function(...) several(call_python(op(), list(...), "tensors", keep = here)), op = op)

@@ -73,7 +73,7 @@ enter_scope <- function(scope, envir) {
 
 # Run code in the scope that `local` enters for a frame. Interrupts are allowed only in the code itself, not while the
 # scope is left.
-within_scope <- function(local, code) {
+run_in_scope <- function(local, code) {
   scope <- parent.frame()
   frame <- parent.frame(2)
   force_shared(substitute(code, scope), frame)

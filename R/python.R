@@ -26,7 +26,7 @@ call_core <- function(.name, ..., .call = parent.frame()) {
 answer <- function(result, call) {
   result <- withCallingHandlers(result, error = function(error) if_theirs(error, call))
   classes <- class(result)
-  front <- in_front(classes)
+  front <- front_classes(classes)
   if (!is.null(front)) class(result) <- front else if (classes[1L] == failure_class) raise(result, call)
   if (length(conditions) > 0 && callbacks() == 0) forget_conditions() # Python went on after an error
   result

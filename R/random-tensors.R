@@ -80,7 +80,7 @@ random_truncated_normal <- function(shape, mean = 0, stddev = 1, dtype = NULL, s
 #' @rdname random_tensors
 #' @export
 random_gamma <- function(shape, alpha, dtype = NULL, seed = NULL) {
-  draw("random_gamma", like_dtype(dtype, of_library(alpha)), shape, seed, list(alpha = alpha))
+  draw("random_gamma", like_dtype(dtype, first_tensor(alpha)), shape, seed, list(alpha = alpha))
 }
 
 # A beta variable from two gamma variables.
@@ -95,7 +95,7 @@ random_beta <- function(shape, alpha, beta, dtype = NULL, seed = NULL) {
 #' @rdname random_tensors
 #' @export
 random_binomial <- function(shape, counts, probabilities, dtype = NULL, seed = NULL) {
-  like <- like_dtype(dtype, of_library(counts, probabilities))
+  like <- like_dtype(dtype, first_tensor(counts, probabilities))
   draw("random_binomial", like, shape, seed, list(counts = counts, probabilities = probabilities))
 }
 
@@ -195,7 +195,7 @@ draw <- function(op, like, shape, seed, parameters = list(), call = parent.frame
 }
 
 # The first tensor, whose library draws; NULL means the default backend.
-of_library <- function(...) {
+first_tensor <- function(...) {
   Find(is_any_tensor, list(...))
 }
 

@@ -139,7 +139,7 @@ base_log <- function(x) log(x)
 # as sums of smooth functions converge exponentially (Trefethen & Weideman 2014).
 
 # For each peak a row of integers around it, not below `first`, and the logarithm of the step.
-around_peak <- function(peak, width, first, count = 201L) {
+peak_integers <- function(peak, width, first, count = 201L) {
   peak <- op_stop_gradient(op_convert_to_tensor(peak))
   width <- op_stop_gradient(op_convert_to_tensor(width))
   reach <- (count - 1) / 2
@@ -161,7 +161,7 @@ recycled_all <- function(...) {
 }
 
 # Convert `value` to numbers if no argument is a tensor.
-of_numbers_too <- function(value, ...) {
+unless_tensors <- function(value, ...) {
   if (any_tensor(...)) value else as.vector(as.array(value))
 }
 
@@ -177,20 +177,20 @@ dtweedie <- function(x, mu, phi, p, log = FALSE) {
     none <- -mu^(2 - p) / (phi * (2 - p))
     rate <- alpha * (base_log(y) - base_log(p - 1)) - (1 + alpha) * base_log(phi) - base_log(2 - p)
     peak <- y^(2 - p) / (phi * (2 - p))
-    places <- around_peak(peak, sqrt(peak / (1 + alpha)) + 1, 1)
+    places <- peak_integers(peak, sqrt(peak / (1 + alpha)) + 1, 1)
     j <- places$places
     terms <- j * column(rate) - lgamma(j + 1) - lgamma(j * column(alpha))
     some <- log_sum_rows(terms) + places$log_step - base_log(y) - y * mu^(1 - p) / (phi * (p - 1))
     none + ifelse(seen, some, 0)
   })
-  logged(of_numbers_too(value, x, mu, phi, p), log)
+  logged(unless_tensors(value, x, mu, phi, p), log)
 }
 
 # The Conway-Maxwell-Poisson family with its rate, `nu` times the logarithm of the mode: the logarithm of the
 # normalising constant, the mean and the variance.
 compois_sums <- function(rate, nu, moments = FALSE) {
   mode <- exp(rate / nu)
-  j <- around_peak(mode, sqrt(mode / nu) + 2 / nu, 0, 1001L)
+  j <- peak_integers(mode, sqrt(mode / nu) + 2 / nu, 0, 1001L)
   terms <- j$places * column(rate) - column(nu) * lgamma(j$places + 1)
   total <- log_sum_rows(terms)
   found <- list(log_constant = total + j$log_step)
@@ -214,7 +214,7 @@ compois_rate <- function(mean, nu) {
   rate <- fixed_nu * log(op_maximum(fixed + (fixed_nu - 1) / (2 * fixed_nu), fixed / 10))
   for (i in 1:12) rate <- op_stop_gradient(step(rate, fixed, fixed_nu))
   found <- step(step(rate, mean, nu), mean, nu)
-  of_numbers_too(found, mean, nu)
+  unless_tensors(found, mean, nu)
 }
 
 dcompois <- function(x, mode, nu, log = FALSE) {
@@ -232,6 +232,6 @@ dcompois2 <- function(x, mean, nu, log = FALSE) {
 
 compois_density <- function(x, rate, nu, log) {
   constants <- do.call(compois_sums, unname(recycled_all(rate, nu)))$log_constant
-  value <- x * rate - nu * lgamma(x + 1) - of_numbers_too(constants, rate, nu)
+  value <- x * rate - nu * lgamma(x + 1) - unless_tensors(constants, rate, nu)
   logged(value, log)
 }

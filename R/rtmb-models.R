@@ -130,7 +130,7 @@ make_ad_fun <- function( # nolint: cyclocomp_linter. Its frame is the object's `
 }
 
 # TMB's settings that have no effect here, by function.
-without_effect <- list(
+settings_without_effect <- list(
   MakeADFun = c(
     "data", "type", "random.start", "hessian", "method", "inner.method", "inner.control", "MCcontrol", "atomic",
     "LaplaceNonZeroGradient", "DLL", "checkParameterOrder"
@@ -140,7 +140,7 @@ without_effect <- list(
 
 # Raise an error for a misspelt argument, or one that would change the result; `ridge.correct = FALSE` is allowed.
 refuse_unknown <- function(of, given, call) {
-  unknown <- setdiff(rlang::names2(given)[!vapply(given, isFALSE, NA)], without_effect[[of]])
+  unknown <- setdiff(rlang::names2(given)[!vapply(given, isFALSE, NA)], settings_without_effect[[of]])
   if (length(unknown) > 0L) {
     refuse_parameters(unknown[1L], sprintf("is not an argument of `%s()`; see `?attach_rtmb`", of), call)
   }

@@ -3,7 +3,7 @@
 # The density of a vector, or of each row of a matrix; `mu` has the same form, or is a single number.
 dmvnorm_rtmb <- function(x, mu = 0, Sigma, log = FALSE, scale = 1) {
   value <- call_core("interop.r.matrices.normal", operand(x), operand(mu), operand(root_of(Sigma)), operand(scale))
-  value <- of_numbers_too(value, x, mu, Sigma, scale)
+  value <- unless_tensors(value, x, mu, Sigma, scale)
   if (log) value else exp(value)
 }
 
@@ -36,7 +36,7 @@ dgmrf_rtmb <- function(x, mu = 0, Q, log = FALSE, scale = 1) {
     as.numeric(Matrix::determinant(Matrix::Matrix(Q, sparse = TRUE))$modulus) / 2
   }
   value <- log_root - nrow(Q) * base::log(2 * pi) / 2 - colSums(z * (Q %*% z)) / 2 - standard[[2L]]
-  if (!is_sparse_tensor(Q)) value <- of_numbers_too(value, x, mu, Q, scale)
+  if (!is_sparse_tensor(Q)) value <- unless_tensors(value, x, mu, Q, scale)
   if (log) value else exp(value)
 }
 

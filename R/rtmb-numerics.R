@@ -32,7 +32,7 @@ interpol2Dfun <- function(z, xlim = c(1, nrow(z)), ylim = c(1, ncol(z)), R = 2, 
     weights <- there * op_where(known, half(1 - half(op_minimum(distance / R, 1))), 0)
     found <- op_sum(weights * values, axis = 2L) / op_sum(weights, axis = 2L)
     found <- op_where(op_logical_and(inside(i, nrow(z)), inside(j, ncol(z))), found, NaN)
-    of_numbers_too(found, x, y)
+    unless_tensors(found, x, y)
   }
 }
 

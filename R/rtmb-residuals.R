@@ -40,7 +40,7 @@ check_consistency <- function(
   theta <- stats::setNames(obj$env$estimated(par %||% obj$env$last.par.best), names(obj$par))
   parameters <- obj$env$parList(theta)
   random <- model$random_tops
-  of <- of_any_data(obj, random)
+  of <- data_function(obj, random)
   is_fixed <- !of$joint$tops %in% c(random, of$names)
   estimated <- seq_along(theta)
   replicates <- lapply(seq_len(n), function(i) {
@@ -100,7 +100,7 @@ print.gradops_check <- function(x, ...) {
   invisible(x)
 }
 
-of_any_data <- function(obj, random) {
+data_function <- function(obj, random) {
   func <- obj$env$func
   parameters <- obj$env$parameters
   seen <- list()

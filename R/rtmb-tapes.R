@@ -106,7 +106,7 @@ inner_tape <- function(f, at, random, question, ...) {
   tape_of(function(outer) {
     outer <- as_one_vector(outer)
     found <- several(call_core(paste0("inference.inner.Inner.", question), inner, operand(as_doubles(outer)), ...))
-    if (is_any_tensor(outer)) found else as.vector(in_numbers(found))
+    if (is_any_tensor(outer)) found else as.vector(plain_numbers(found))
   }, length(at) - length(random), at[-random])
 }
 

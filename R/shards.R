@@ -6,9 +6,9 @@
 sharded_evaluators <- function(f, data, jit, cluster, call = users_call()) {
   if (!is.null(cluster)) {
     if (is_python(f)) cannot_travel("A Python function cannot be sent to R workers.", "Pass an R function.", call)
-    summed <- on_cluster(f, named_shards(data, call), jit, check_cluster(cluster, call), call)
+    summed <- cluster_sum(f, named_shards(data, call), jit, check_cluster(cluster, call), call)
   } else if (is_python(f)) {
-    summed <- by_python(f, data, call)
+    summed <- engine_sum(f, data, call)
   } else if (held_by_engine(data, call)) {
     cannot_travel(
       "An R function cannot be sent to the Python workers that hold `data`.",
@@ -18,7 +18,7 @@ sharded_evaluators <- function(f, data, jit, cluster, call = users_call()) {
       ), call
     )
   } else {
-    summed <- in_process(f, named_shards(data, call), jit)
+    summed <- process_sum(f, named_shards(data, call), jit)
   }
   list(
     both = structure(function(arguments) summed("both", arguments), explain = attr(summed, "explain")),
@@ -27,7 +27,7 @@ sharded_evaluators <- function(f, data, jit, cluster, call = users_call()) {
 }
 
 # Python has no names for the elements of a list.
-in_order <- function(data) if (is_python(data)) data else unname(data)
+unnamed <- function(data) if (is_python(data)) data else unname(data)
 
 is_python <- function(x) inherits(x, "python.builtin.object")
 
@@ -57,12 +57,12 @@ cannot_travel <- function(message, hints, call) {
 # TRUE if Dask or Ray hold the shards.
 held_by_engine <- function(data, call) {
   maybe <- is_python(data) || is.list(data) && any(vapply(data, is_python, NA))
-  maybe && py_to_r(call_core("interop.r.is_on_engine", in_order(data), .call = call))
+  maybe && py_to_r(call_core("interop.r.is_on_engine", unnamed(data), .call = call))
 }
 
 # In this process ------------------------------------------------------------------------------------------------------
 
-in_process <- function(f, shards, jit) {
+process_sum <- function(f, shards, jit) {
   held <- lapply(shards, function(shard) {
     at <- function(x, ...) f(x, shard, ...)
     environment(at) <- rlang::new_environment(list(f = f, shard = shard), parent = globalenv()) # like a user's function
@@ -77,7 +77,7 @@ in_process <- function(f, shards, jit) {
     if (progress) cli::cli_progress_bar("objective", total = length(held))
     for (shard in names(held)) {
       found <- rlang::try_fetch(
-        of_one_value(held[[shard]][[which]](arguments), which),
+        check_one_value(held[[shard]][[which]](arguments), which),
         error = function(condition) if (is_out_of_time(condition)) rlang::zap() else shard_failed(shard, condition)
       )
       total <- if (is.null(total)) found else added(total, found)
@@ -88,7 +88,7 @@ in_process <- function(f, shards, jit) {
   structure(summed, explain = attr(held[[1]]$both, "explain"))
 }
 
-of_one_value <- function(found, which) {
+check_one_value <- function(found, which) {
   if (which == "both" && length(found$value) != 1) {
     abort(
       sprintf("`f` must return one number for a shard; got %d.", length(found$value)),
@@ -112,7 +112,7 @@ shard_failed <- function(shard, condition, call = users_call()) {
 # R workers ------------------------------------------------------------------------------------------------------------
 
 # Each worker of a cluster from the package parallel keeps some of the shards, and sends back their sum.
-on_cluster <- function(f, shards, jit, cluster, call) {
+cluster_sum <- function(f, shards, jit, cluster, call) {
   pieces <- parallel::splitIndices(length(shards), min(length(cluster), length(shards)))
   cluster <- cluster[seq_along(pieces)]
   key <- basename(tempfile("shards-"))
@@ -149,7 +149,7 @@ check_cluster <- function(cluster, call) {
 
 # Runs on a worker, which keeps its shards until it stops.
 hold_on_worker <- function(shards, key, f, jit) {
-  state[[key]] <- in_process(f, shards, jit)
+  state[[key]] <- process_sum(f, shards, jit)
   NULL
 }
 
@@ -179,10 +179,10 @@ worker_lost <- function(cluster, names, condition, call) {
 # Python's engines -----------------------------------------------------------------------------------------------------
 
 # Evaluate a Python function on shards that a Python engine holds.
-by_python <- function(f, data, call) {
+engine_sum <- function(f, data, call) {
   derivatives <- list()
   for (which in c("both", "second")) {
-    derivatives[[which]] <- call_core("interop.r.sharded_objective", which, f, operand(in_order(data)), .call = call)
+    derivatives[[which]] <- call_core("interop.r.sharded_objective", which, f, operand(unnamed(data)), .call = call)
   }
   function(which, arguments) py_to_r(call_python(derivatives[[which]], arguments, in_r = TRUE))
 }

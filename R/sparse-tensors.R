@@ -39,7 +39,7 @@ placed_in <- function(value, row, column, dim) {
 }
 
 # Apply a function of Matrix to a matrix of the values' numbers; rearrange the values by the numbers in the result.
-by_numbers <- function(x, f) {
+rearrange_values <- function(x, f) {
   numbers <- Matrix::sparseMatrix(x$row, x$column, x = as.double(seq_along(x$row)), dims = x$dim)
   found <- f(numbers)
   if (is_s4_matrix(found)) {
@@ -223,7 +223,7 @@ sparse_methods <- function() {
     base = list(
       Ops = Ops_tensor, dim = function(x) x[["dim"]], length = function(x) prod(x[["dim"]]),
       t = function(x) placed_in(x$value, x$column, x$row, rev(x$dim)),
-      `[` = function(x, ...) by_numbers(x, function(m) m[...]),
+      `[` = function(x, ...) rearrange_values(x, function(m) m[...]),
       `[<-` = function(x, ..., value) {
         assign_in_sparse(x, function(m, count) {
           m[...] <- count + seq_along(value)
@@ -252,7 +252,7 @@ sparse_methods <- function() {
       crossprod = function(x, y = NULL, ...) crossprod_sparse(x, y %||% x),
       tcrossprod = function(x, y = NULL, ...) tcrossprod_sparse(x, y %||% x),
       kronecker = kronecker_sparse, solve = solve_by_sparse,
-      diag = function(x, ...) by_numbers(x, function(m) Matrix::diag(m)),
+      diag = function(x, ...) rearrange_values(x, function(m) Matrix::diag(m)),
       `diag<-` = function(x, value) {
         assign_in_sparse(x, function(m, count) {
           Matrix::diag(m) <- count + rep_len(seq_along(value), min(dim(m)))

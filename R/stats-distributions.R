@@ -96,13 +96,13 @@ distribution_method <- function(generic, name) {
   settings <- intersect(arguments, base::c("log", "lower.tail", "log.p"))
   kind <- kinds[[base::substr(name, 1L, 1L)]]
   flags <- lapply(settings, function(setting) call("is_set", as.name(setting)))
-  of_family(generic, name, function(family, given) {
+  family_generic(generic, name, function(family, given) {
     bquote(distribution(.(kind), .(family), list(..(flags)), .(as.name(arguments[[1L]])), ..(given)), splice = TRUE)
   })
 }
 
 # The generic with the body `call_of(family, parameters)`; `ncp` or `mu` determine the family.
-of_family <- function(generic, name, call_of) {
+family_generic <- function(generic, name, call_of) {
   family <- base::substring(name, 2L)
   given <- lapply(family_parameters(generic), as.name)
   with_own_body(generic, if ("ncp" %in% names(formals(generic))) {

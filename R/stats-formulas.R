@@ -21,17 +21,17 @@ NULL
 #' @rdname tensor_models
 #' @export
 deriv <- function(expr, ...) {
-  of_tensors(called_from(parent.frame(), "deriv", "stats")(expr, ...))
+  tensor_deriv(called_from(parent.frame(), "deriv", "stats")(expr, ...))
 }
 
 #' @rdname tensor_models
 #' @export
 deriv3 <- function(expr, ...) {
-  of_tensors(called_from(parent.frame(), "deriv3", "stats")(expr, ...))
+  tensor_deriv(called_from(parent.frame(), "deriv3", "stats")(expr, ...))
 }
 
 # Change the result of `deriv()`, a function or an expression that fills R arrays, which cannot hold tensors.
-of_tensors <- function(made) {
+tensor_deriv <- function(made) {
   if (is.function(made)) {
     body(made) <- with_columns(body(made))
   } else if (is.expression(made)) {

@@ -43,7 +43,7 @@ random_methods <- function() {
 }
 
 random_method <- function(generic, name) {
-  of_family(generic, name, function(family, given) {
+  family_generic(generic, name, function(family, given) {
     names(given) <- vapply(given, as.character, "")
     as.call(base::c(quote(random_numbers), family, name, quote(n), given))
   })

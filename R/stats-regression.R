@@ -130,6 +130,6 @@ check_rank <- function(qr, full, call = parent.frame()) {
 }
 
 # TRUE if tensors are among the arguments, or one of these is a decomposition of a tensor.
-among_factors <- function(qr, ...) {
+class_among_factors <- function(qr, ...) {
   if (inherits(qr, "gradops_qr")) has_tensor else among(qr, ...)
 }

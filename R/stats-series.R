@@ -45,7 +45,7 @@ operate_in_time <- function(operator, e1, e2, call, caller) {
   times <- list(time_of(e1), time_of(e2))
   known <- Filter(Negate(is.null), times)
   time <- if (length(known) == 2L) shared_time(known, operator, call) else known[[1L]]
-  parts <- Map(within_time, list(e1, e2), times, list(time))
+  parts <- Map(time_window, list(e1, e2), times, list(time))
   with_time(operate_by_position(operator, parts[[1L]], parts[[2L]], call), time)
 }
 
@@ -72,7 +72,7 @@ with_time <- function(x, time) {
   }
 }
 
-without_time <- function(x) {
+drop_time <- function(x) {
   if (!is.environment(x)) {
     return(unclass_series(x))
   }
@@ -91,7 +91,7 @@ shared_time <- function(times, operator, call) {
 }
 
 # The values from the start to the end of `time`.
-within_time <- function(x, own, time) {
+time_window <- function(x, own, time) {
   x <- unclass_series(x)
   if (is.null(own) || same_time(own, time)) {
     return(x)
@@ -133,7 +133,7 @@ bind_in_time <- function(parts, time, call = parent.frame()) {
 }
 
 # Functions of stats that look at the time of a series, as methods of tensors: they get a series of the row numbers.
-of_rows <- function(generic) {
+row_method <- function(generic) {
   f <- get(generic, asNamespace("stats"))
   function(x, ...) f(rows_of(x), ...)
 }
@@ -145,14 +145,14 @@ rows_of <- function(x) {
 }
 
 # Functions that return a part of a series, or change its time.
-in_series <- function(generic) {
+series_method <- function(generic) {
   f <- get(generic, asNamespace("stats"))
   function(x, ...) {
     rows <- f(rows_of(x), ...)
     if (anyNA(rows)) unsupported("extend", "must be FALSE: there are no values outside of the series.")
     all <- length(rows) == (dim(x)[1L] %||% length(x))
     if (!all && length(dim(x)) > 2L) unsupported("x", "must be a vector or a matrix, as time series are.")
-    with_time(if (all) another_handle(x) else take_rows(without_time(x), as.vector(rows)), attr(rows, "tsp"))
+    with_time(if (all) another_handle(x) else take_rows(drop_time(x), as.vector(rows)), attr(rows, "tsp"))
   }
 }
 
@@ -164,7 +164,7 @@ ts_overload <- function(data = NA, ...) {
     return(stats::ts(data, ...))
   }
   rows <- stats::ts(seq_len(dim(data)[1L] %||% length(data)), ...)
-  with_time(take_rows(without_time(data), as.vector(rows)), attr(rows, "tsp"))
+  with_time(take_rows(drop_time(data), as.vector(rows)), attr(rows, "tsp"))
 }
 
 # R's result for numbers of this form, with the tensor's correlations in it; plots are not available.
@@ -179,7 +179,7 @@ acf_overload <- function(
     return(eval.parent(call))
   }
   rows <- rows_of(x)
-  series <- as_column(without_time(x))
+  series <- as_column(drop_time(x))
   if (type == "partial" && ncol(series) > 1L) unsupported("x", "must be one series for partial correlations.")
   form <- replicate(ncol(series), as.vector(rows))
   form <- stats::ts(form, stats::start(rows), frequency = stats::frequency(rows))

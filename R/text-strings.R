@@ -34,7 +34,7 @@ is_text <- function(x) {
 }
 
 # The result of base R's `f`, recorded if a text variable is among the arguments.
-on_strings <- function(name, arguments, finish = identity, call = parent.frame(2)) {
+recorded_text <- function(name, arguments, finish = identity, call = parent.frame(2)) {
   texts <- Filter(is_text, unname(arguments))
   values <- lapply(arguments, function(x) if (is_tensor(x)) words_of_tensor(x, name) else x)
   result <- finish(do.call(name, values, envir = baseenv()))
@@ -52,7 +52,7 @@ paste <- function(..., sep = " ", collapse = NULL, recycle0 = FALSE) {
 }
 
 paste_tensor <- function(..., sep = " ", collapse = NULL, recycle0 = FALSE) {
-  on_strings("paste", list(..., sep = sep, collapse = collapse, recycle0 = recycle0))
+  recorded_text("paste", list(..., sep = sep, collapse = collapse, recycle0 = recycle0))
 }
 
 #' @rdname text_strings
@@ -62,7 +62,7 @@ paste0 <- function(..., collapse = NULL, recycle0 = FALSE) {
 }
 
 paste0_tensor <- function(..., collapse = NULL, recycle0 = FALSE) {
-  on_strings("paste0", list(..., collapse = collapse, recycle0 = recycle0))
+  recorded_text("paste0", list(..., collapse = collapse, recycle0 = recycle0))
 }
 
 #' @rdname text_strings
@@ -79,7 +79,7 @@ sprintf_tensor <- function(fmt, ...) {
       as.vector(if (callbacks() == 0) plain(x) %||% NA_real_ else seen(x, "sprintf"))
     }
   })
-  on_strings("sprintf", c(list(fmt), numbers))
+  recorded_text("sprintf", c(list(fmt), numbers))
 }
 
 #' @rdname text_strings
@@ -89,7 +89,7 @@ sub <- function(pattern, replacement, x, ignore.case = FALSE, perl = FALSE, fixe
 }
 
 sub_tensor <- function(pattern, replacement, x, ...) {
-  on_strings("sub", list(pattern, replacement, x, ...))
+  recorded_text("sub", list(pattern, replacement, x, ...))
 }
 
 #' @rdname text_strings
@@ -99,7 +99,7 @@ gsub <- function(pattern, replacement, x, ignore.case = FALSE, perl = FALSE, fix
 }
 
 gsub_tensor <- function(pattern, replacement, x, ...) {
-  on_strings("gsub", list(pattern, replacement, x, ...))
+  recorded_text("gsub", list(pattern, replacement, x, ...))
 }
 
 #' @rdname text_strings
@@ -109,7 +109,7 @@ toupper <- function(x) {
 }
 
 toupper_tensor <- function(x) {
-  on_strings("toupper", list(x))
+  recorded_text("toupper", list(x))
 }
 
 #' @rdname text_strings
@@ -119,7 +119,7 @@ tolower <- function(x) {
 }
 
 tolower_tensor <- function(x) {
-  on_strings("tolower", list(x))
+  recorded_text("tolower", list(x))
 }
 
 #' @rdname text_strings
@@ -129,7 +129,7 @@ trimws <- function(x, which = c("both", "left", "right"), whitespace = "[ \t\r\n
 }
 
 trimws_tensor <- function(x, ...) {
-  on_strings("trimws", list(x, ...))
+  recorded_text("trimws", list(x, ...))
 }
 
 #' @rdname text_strings
@@ -139,7 +139,7 @@ substr <- function(x, start, stop) {
 }
 
 substr_tensor <- function(x, start, stop) {
-  on_strings("substr", list(x, start, stop))
+  recorded_text("substr", list(x, start, stop))
 }
 
 #' @rdname text_strings
@@ -149,7 +149,7 @@ substring <- function(text, first, last = 1000000L) {
 }
 
 substring_tensor <- function(text, first, last = 1000000L) {
-  on_strings("substring", list(text, first, last))
+  recorded_text("substring", list(text, first, last))
 }
 
 #' @rdname text_strings
@@ -159,7 +159,7 @@ chartr <- function(old, new, x) {
 }
 
 chartr_tensor <- function(old, new, x) {
-  on_strings("chartr", list(old, new, x))
+  recorded_text("chartr", list(old, new, x))
 }
 
 #' @rdname text_strings
@@ -169,7 +169,7 @@ casefold <- function(x, upper = FALSE) {
 }
 
 casefold_tensor <- function(x, upper = FALSE) {
-  on_strings("casefold", list(x, upper))
+  recorded_text("casefold", list(x, upper))
 }
 
 #' @rdname text_strings
@@ -180,7 +180,7 @@ strsplit <- function(x, split, fixed = FALSE, perl = FALSE, useBytes = FALSE) {
 
 strsplit_tensor <- function(x, split, ...) {
   lapply(seq_along(x), function(i) {
-    on_strings("strsplit", list(if (is_text(x) && length(x) > 1) x[i] else x, split, ...), finish = unlist)
+    recorded_text("strsplit", list(if (is_text(x) && length(x) > 1) x[i] else x, split, ...), finish = unlist)
   })
 }
 
@@ -199,7 +199,7 @@ nchar <- function(x, type = "chars", allowNA = FALSE, keepNA = NA) {
 }
 
 nchar_tensor <- function(x, ...) {
-  on_strings("nchar", list(x, ...))
+  recorded_text("nchar", list(x, ...))
 }
 
 #' @rdname text_strings
@@ -209,7 +209,7 @@ startsWith <- function(x, prefix) {
 }
 
 startsWith_tensor <- function(x, prefix) {
-  on_strings("startsWith", list(x, prefix))
+  recorded_text("startsWith", list(x, prefix))
 }
 
 #' @rdname text_strings
@@ -219,7 +219,7 @@ endsWith <- function(x, suffix) {
 }
 
 endsWith_tensor <- function(x, suffix) {
-  on_strings("endsWith", list(x, suffix))
+  recorded_text("endsWith", list(x, suffix))
 }
 
 #' @rdname text_strings
@@ -236,7 +236,7 @@ cat_tensor <- function(..., file = "", sep = " ", fill = FALSE, labels = NULL, a
 }
 
 format_any_tensor <- function(x, ...) {
-  if (is_text(x)) on_strings("format", list(x, ...)) else format(values_for_strings(x, "format"), ...)
+  if (is_text(x)) recorded_text("format", list(x, ...)) else format(values_for_strings(x, "format"), ...)
 }
 
 # The content of a text or string: the text, R's values, or the description of a tensor without values.
