@@ -42,8 +42,8 @@ methods_of_tensors <- function() {
   )
 }
 
-# Functions of base R and stats that are not generics there, for which gradops exports namesakes: those listed here, and
-# those of R/methods-namesakes.R, whose methods have the name of the function.
+# Methods of the namesakes that gradops exports for functions of base R and stats that are not generics. Functions in
+# R/methods-namesakes.R need no line here: method_named_for() finds their methods.
 namesakes <- function() {
   listed <- list(
     base = base::c(special_methods(), list(

@@ -1,5 +1,6 @@
-"""docs/architecture.md is correct: its files exist, and its toy op works on every backend, with a kernel and a rule."""
+"""docs/architecture.md and CONTRIBUTING.md name files that exist; the toy op, kernel and rule work on every backend."""
 
+import fnmatch
 import importlib.machinery
 import importlib.util
 import pathlib
@@ -16,17 +17,42 @@ PAGE = ROOT / "docs" / "architecture.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.S)
 
 
+FOLDERS = ("python", "R", "tests", "tools", "docs", "benchmarks", "inst", "examples", "src")
+
+
+def code_of(page: pathlib.Path) -> str:
+    """Return a page's text outside code blocks."""
+    return re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
+
+
+def named_paths(page: pathlib.Path) -> list[str]:
+    """Return the paths that a page names, also in commands, as patterns: ``{a,b}`` expanded, ``NAME`` as ``*``."""
+    found = []
+    for word in " ".join(re.findall(r"`([^`]+)`", code_of(page))).split():
+        before, *parts = re.split(r"\{(.*?)\}", word)
+        words = [f"{before}{choice}{parts[1]}" for choice in parts[0].split(",")] if parts else [word]
+        words = [re.sub(r"[A-Z]{4,}|<\w+>", "*", each).rstrip("/") for each in words]
+        found += [x for x in words if re.fullmatch(rf"(?:{'|'.join(FOLDERS)})/[\w./*-]+|[\w./*-]+\.(?:py|R)", x)]
+    return found
+
+
 @pytest.mark.repository
-def test_the_named_files_exist():
-    named = re.findall(r"`((?:python|R|tests|tools|docs|benchmarks)/[\w./-]*)`", PAGE.read_text())
+@pytest.mark.parametrize("page", [PAGE, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
+def test_the_named_files_exist(page):
+    named = named_paths(page)
     assert len(named) > 20
-    missing = [path for path in named if not (ROOT / path).exists()]
-    folders = [ROOT / name for name in ("python", "R", "tests", "tools", "docs", "benchmarks", "inst", "examples")]
-    files = [str(file) for folder in folders for kind in ("py", "R") for file in folder.rglob(f"*.{kind}")]
-    for name in re.findall(r"`([\w./-]+\.(?:py|R))`", PAGE.read_text()):
-        if not any(file.endswith(f"/{name}") for file in files):
-            missing.append(name)
-    assert not missing
+    files = [f"/{path.relative_to(ROOT)}" for folder in FOLDERS for path in (ROOT / folder).rglob("*")]
+    assert [name for name in named if not fnmatch.filter(files, f"*/{name}")] == []
+
+
+@pytest.mark.repository
+@pytest.mark.parametrize("page", [PAGE, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
+def test_files_define_what_the_page_says_is_in_them(page):
+    claims = re.findall(r"`(\w+)(?:\(\))?`\s+in\s+`([\w./-]+\.(?:py|R))`", code_of(page))
+    files = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*")]
+    for name, file in claims:
+        texts = [path.read_text() for path in files if str(path).endswith(f"/{file}")]
+        assert any(re.search(rf"\b{name}\b", text) for text in texts), f"{page.name}: `{name}` in `{file}`"
 
 
 @pytest.mark.repository

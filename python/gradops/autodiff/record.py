@@ -526,7 +526,10 @@ def _composed(op):
     if op.body is None:
 
         def missing(*arguments):
-            raise GradientError(f"`{op.name}` has no derivative.")
+            raise GradientError(
+                f"`{op.name}` has no derivative.",
+                hint="give the op a body of other ops, or a rule by `gradops.extend.derivative()`",
+            )
 
         return missing
     return op.body

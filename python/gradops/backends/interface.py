@@ -87,7 +87,8 @@ def check(name: str, given: Any, partial: bool) -> None:
         raise BackendError(
             f"The backend {name!r} lacks {'; '.join(parts)}.",
             argument="module",
-            hint="`gradops.backends.interface` says what each has to do; `partial=True` registers it without kernels",
+            hint="`gradops.backends.interface` says what each has to do; an op with a body of other ops "
+            "needs no kernel; `partial=True` registers the backend without kernels",
         )
 
 
