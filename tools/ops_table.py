@@ -176,7 +176,7 @@ def where(name: str) -> list[str]:
     op = _dispatch.registry[name]
     found = {"op": written(op.name, "ops")}
     for library in backends.NAMES:
-        if kernel := backends.by_name(library).kernel(op.name):
+        if kernel := backends.lookup(library).kernel(op.name):
             found[f"kernel, {library}"] = written(op.name, f"backends/{library}") or place(kernel)
     derivatives = record._derivatives.get(op.name, ({}, True))[0]
     found |= {f"derivative by {argument}": place(rule) for argument, rule in derivatives.items()}

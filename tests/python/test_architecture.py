@@ -126,3 +126,23 @@ def test_toy_op_has_an_r_function():
     ]
     page = generate_r.page("Losses", "Of each element.", [generate_r.Entry(namespace["huber"])], True)
     assert "#' @param delta Where it turns linear." in page and "(Huber 1964)" in page and "op_huber(x)" in page
+
+
+@pytest.mark.repository
+def test_ops_table_tells_where_an_op_and_its_rules_are():
+    for library in ("torch", "tensorflow", "jax"):
+        pytest.importorskip(library)
+    spec = importlib.util.spec_from_file_location("ops_table", ROOT / "tools" / "ops_table.py")
+    ops_table = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(ops_table)
+
+    def line(op: str, what: str) -> str:
+        path, number = dict(re.split(r": +", each, maxsplit=1) for each in ops_table.where(op))[what].split(":")
+        return (ROOT / path).read_text().splitlines()[int(number) - 1]
+
+    assert line("cumprod", "op").startswith("def cumprod(")
+    assert line("cumprod", "kernel, torch").startswith("def cumprod(")
+    assert line("softplus", "op").startswith("def softplus(")
+    assert line("softplus", "derivative by x").startswith('derivative("softplus", x=')
+    assert line("softplus", "native code rule").startswith('@rule("softplus"')
+    assert any("derivative: " in each and "body" in each for each in ops_table.where("cumprod"))
