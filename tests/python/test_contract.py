@@ -334,10 +334,10 @@ def test_no_code_branches_on_a_backend_name():
 
 
 def test_search_for_backend_names_works():
-    asked = 'x.name == "numpy"; kind == "jax"; y.name in ("torch", "jax"); by_name("jax"); CALLS[backend.name]'
+    asked = 'x.name == "numpy"; kind == "jax"; y.name in ("torch", "jax"); lookup("jax"); CALLS[backend.name]'
     asked += '; "torch" in sys.modules'
     assert len(list(asks_for_a_name(ast.parse(asked)))) == 6
-    assert not list(asks_for_a_name(ast.parse('parameter.name == "upstream"; by_name(name); package == "torch"')))
+    assert not list(asks_for_a_name(ast.parse('parameter.name == "upstream"; lookup(name); package == "torch"')))
 
 
 # Quirks ---------------------------------------------------------------------------------------------------------------
