@@ -35,8 +35,8 @@
 #' - `gradops_error_callback`: an error in `f`, whose condition is the parent.
 #'
 #' The warning `gradops_warning_jit`: `f` changes a variable that it closes over, and runs uncompiled.
-#' @seealso [explain()]; [config_check()] for the checks of compiled programs; [objective()], which compiles by `jit = TRUE`;
-#'   [op_scan()] for loops.
+#' @seealso [explain()]; [config_check()] for the checks of compiled programs; [objective()], which compiles by
+#'   `jit = TRUE`; [op_scan()] for loops.
 #' @examplesIf gradops_available()
 #' # a log-likelihood with its gradient, compiled together
 #' counts <- c(2, 0, 3, 1)
@@ -245,8 +245,9 @@ compiled_calls <- function(f, make, caller = direct_caller, fixed = FALSE) { # n
       return("not compiled yet: it is at the first call")
     }
     lines <- strsplit(py_to_r(call_core("interop.r.explain", compiled)), "\n", fixed = TRUE)[[1]]
-    for (name in names(formals(args(f)))) { # Python sees positions
-      lines <- gsub(sprintf("`argument %d", match(name, names(formals(args(f))))), paste0("`", name), lines, fixed = TRUE)
+    formals <- names(formals(args(f)))
+    for (i in seq_along(formals)) { # Python sees positions
+      lines <- gsub(sprintf("`argument %d", i), paste0("`", formals[i]), lines, fixed = TRUE)
     }
     lines
   }

@@ -28,7 +28,8 @@ methods_of_tensors <- function() {
       is.na = is_na_tensor, is.nan = is_na_tensor, is.finite = is_finite_tensor, is.infinite = is_infinite_tensor,
       anyNA = any_na_tensor, is.numeric = is_numeric_tensor, is.matrix = is_matrix_tensor, is.array = is_array_tensor,
       rowsum = rowsum_tensor, by = by_tensor,
-      all.equal = all_equal_tensor, isSymmetric = is_symmetric_tensor, summary = summary_tensor, format = format_any_tensor,
+      all.equal = all_equal_tensor, isSymmetric = is_symmetric_tensor, summary = summary_tensor,
+      format = format_any_tensor,
       toString = toString_tensor, print = print_tensor
     ),
     utils = list(head = head_tensor, tail = tail_tensor, str = str_tensor),

@@ -85,7 +85,8 @@ name_cache <- function() {
   variables <- reticulate::import("os", convert = FALSE)$environ
   if (!nzchar(py_to_r(py_call(variables$get, "GRADOPS_CACHE", "")))) {
     named <- Sys.getenv("GRADOPS_CACHE")
-    py_call(variables$`__setitem__`, "GRADOPS_CACHE", if (nzchar(named)) named else tools::R_user_dir("gradops", "cache"))
+    folder <- if (nzchar(named)) named else tools::R_user_dir("gradops", "cache")
+    py_call(variables$`__setitem__`, "GRADOPS_CACHE", folder)
   }
 }
 
