@@ -83,7 +83,7 @@ def test_error_says_what_to_write(name):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_equation_without_solution_raises(backend):
-    with pytest.raises(errors.GradientError, match="derivative of `f` by the unknowns is singular.*\n.*no solution"):
+    with pytest.raises(errors.GradientError, match="Jacobian of `f` in the unknowns is singular.*\n.*no solution"):
         functional.root(lambda z: z**2 + 1, tensors(ONE, backend))
 
 

@@ -107,7 +107,7 @@ def touched(tree: ast.AST, own: set[str]):
         elif isinstance(node, ast.Attribute):
             names = [node.attr]
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("getattr", "hasattr", "setattr"):
-            names = [node.args[1].value] if isinstance(node.args[1], ast.Constant) else []
+            names = [x.value for x in node.args[1:2] if isinstance(x, ast.Constant)]
         else:
             continue
         for name in names:

@@ -117,7 +117,8 @@ class Objective:
     def _about(self) -> str:
         if self._reduced is alone:
             return "of the parameters only"
-        return f"a sum over {len(self.places)} shards {self._reduced.__name__.replace('_', ' ')}"
+        engines = {run_in_process: "in process", run_dask: "on Dask", run_bags: "in Dask bags", run_ray: "on Ray"}
+        return f"a sum over {len(self.places)} shards {engines[self._reduced]}"
 
     def _repr_html_(self) -> str:
         """The shards and their contents, as HTML."""
