@@ -112,7 +112,7 @@ class Compiled(_functions.Made, Generic[P, R]):
         self.derived: dict[str, Compiled] = {}
         self.programs = Programs()
         self.captured: Captured | None = None
-        self.retraces = Retraces()
+        self.retraces = Retraces(f)
         self._function_check = FunctionCheck(self)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -241,7 +241,7 @@ class Compiled(_functions.Made, Generic[P, R]):
         changing = tuple([x for x in map(signature.args.__getitem__, signature.static) if type(x) not in _FIXED])
         traced = functools.partial(self._traced, signature.backend, changing, signature.key)
         if not signature.recordable:
-            self.retraces.note(signature.described(self.f))
+            self.retraces.note(signature.described())
             program: Any = OfLibrary(signature.backend, function, traced, self.retraces.branch)
             self.programs[signature.key] = program
             return program
@@ -251,7 +251,7 @@ class Compiled(_functions.Made, Generic[P, R]):
 
         start = time.perf_counter()
         program = trace(f, signature.tensors, self.analyse, self.split, self.native, is_called)
-        self.retraces.note(signature.described(self.f))
+        self.retraces.note(signature.described())
         if not self.split and program.answers:
             way = functools.partial(trace, f, native=self.native, is_called=True)
             program = Branching(program, way, function, self.retraces.branch)
@@ -468,22 +468,24 @@ class Signature:
         orders = _tree.dict_orders(self.form)
         self.key = (self.backend.name, self.form, orders, *compared, config.floatx(), config.epsilon(), *shapes)
 
-    def described(self, f: Callable) -> dict[str, Held]:
-        """Return what the key holds of each argument and setting, by its name."""
-        names = _parameter_names(f, len(self.args))
-        dynamic = [name for i, name in enumerate(names) if i not in self.static]
+    def described(self) -> dict[tuple, Held]:
+        """Return what the key holds of each argument and setting.
+
+        An argument's key is its position or name and the path within it, as in ``(0, "['w']")``.
+        """
+        dynamic = [i for i in range(len(self.args)) if i not in self.static]
         tensors: Iterator = iter(self.tensors)
-        found = {names[i]: Held("value", _compared(self.args[i], i), described(self.args[i])) for i in self.static}
+        found = {(i, ""): Held("value", _compared(self.args[i], i), described(self.args[i])) for i in self.static}
         for path, leaf, is_number in zip(_tree.paths(self.form), self.leaves, self.is_number):
             place, rest = re.fullmatch(r"\[\d\]\[(.*?)\](.*)", path).groups()  # type: ignore[union-attr]
-            name = (dynamic[int(place)] if path.startswith("[0]") else ast.literal_eval(place)) + rest
+            name = dynamic[int(place)] if path.startswith("[0]") else ast.literal_eval(place)
             if is_number:
-                found[name] = Held("value", repr(leaf), described(leaf))
+                found[name, rest] = Held("value", repr(leaf), described(leaf))
             else:
                 tensor = next(tensors)
-                found[name] = Held("tensor", (tensor.dtype, tuple(tensor.shape)))
+                found[name, rest] = Held("tensor", (tensor.dtype, tuple(tensor.shape)))
         settings = {"backend": self.backend.name, "floatx": config.floatx(), "epsilon": config.epsilon()}
-        return found | {name: Held("setting", value, described(value)) for name, value in settings.items()}
+        return found | {(name, ""): Held("setting", value, described(value)) for name, value in settings.items()}
 
     def arguments(self) -> Callable:
         """A function that puts tensors in the place of the call's, which it does not hold."""
@@ -499,19 +501,6 @@ class Signature:
             return [chosen[i] if i in chosen else next(queue) for i in range(count)], kwargs
 
         return arguments
-
-
-def _parameter_names(f: Callable, count: int) -> list[str]:
-    """Return the names of a function's first parameters; of those without a name, such as in ``*args``, a number."""
-    try:
-        named = [
-            x.name
-            for x in inspect.signature(f).parameters.values()
-            if x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD)
-        ]
-    except (TypeError, ValueError):
-        named = []
-    return [named[i] if i < len(named) else f"argument {i + 1}" for i in range(count)]
 
 
 def _places(static: tuple[int, ...], count: int) -> tuple[int, ...]:

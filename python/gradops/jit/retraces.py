@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from .._call_sites import has_host
@@ -37,15 +38,19 @@ class Held(NamedTuple):
 class Retraces:
     """The traces of a compiled function, and the reason for each after the first.
 
+    Args:
+        f: the function, whose parameters name the arguments in reasons.
+
     Attributes:
         count: the number of traces.
         reasons: the reasons of the last ones.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, f: Callable) -> None:
+        self._f = f
         self.count = 0
         self.reasons: deque[str] = deque(maxlen=MAX_REASONS)
-        self._signatures: deque[Mapping[str, Held]] = deque(maxlen=MAX_REASONS)
+        self._signatures: deque[Mapping[tuple, Held]] = deque(maxlen=MAX_REASONS)
         self._changes: list[str] = []
 
     def forget(self, changes: Iterable[tuple[str, Any, Any]]) -> None:
@@ -53,14 +58,14 @@ class Retraces:
         self._changes = [_changed(*change) for change in changes]
         self._signatures.clear()
 
-    def note(self, signature: Mapping[str, Held]) -> None:
+    def note(self, signature: Mapping[tuple, Held]) -> None:
         """Note a trace for a signature: what the cache key holds of each argument, see :meth:`.Signature.described`."""
         self.count += 1
         if self._changes:
             self.reasons.append("; ".join(dict.fromkeys(self._changes)))
         elif self._signatures:
             nearest = min(reversed(self._signatures), key=lambda then: _distance(then, signature))
-            self.reasons.append(_differences(nearest, signature))
+            self.reasons.append(_differences(nearest, signature, parameter_names(self._f)))
         elif self.count > 1:
             self.reasons.append("a static argument or a cached value has changed")
         self._changes = []
@@ -105,7 +110,7 @@ def _text(value: Any) -> str:
     return text if len(text) <= MAX_TEXT else ""
 
 
-def _distance(then: Mapping[str, Held], now: Mapping[str, Held]) -> int:
+def _distance(then: Mapping[tuple, Held], now: Mapping[tuple, Held]) -> int:
     """Return how many dtypes, shapes and values differ; more than any of these for other structures."""
     if then.keys() != now.keys():
         return 2 * len(now) + 1
@@ -114,16 +119,33 @@ def _distance(then: Mapping[str, Held], now: Mapping[str, Held]) -> int:
     return len(pairs) + sum(x.key[0] != y.key[0] and x.key[1] != y.key[1] for x, y in both)
 
 
-def _differences(then: Mapping[str, Held], now: Mapping[str, Held]) -> str:
+def _differences(then: Mapping[tuple, Held], now: Mapping[tuple, Held], names: list[str]) -> str:
     if then.keys() != now.keys():
-        return f"new structure of arguments: {_arguments(now)}; before {_arguments(then)}"
-    pairs = [(name, then[name], now[name]) for name in now if then[name] != now[name]]
+        return f"new structure of arguments: {_arguments(now, names)}; before {_arguments(then, names)}"
+    pairs = [(_name(key, names), then[key], now[key]) for key in now if then[key] != now[key]]
     changes = [_difference(*pair) for pair in pairs]
     return "; ".join(changes) or "its program was dropped, as more signatures were used than are held"
 
 
-def _arguments(signature: Mapping[str, Held]) -> str:
-    return ", ".join(f"`{name}`" for name, held in signature.items() if held.kind != "setting")
+def _arguments(signature: Mapping[tuple, Held], names: list[str]) -> str:
+    return ", ".join(f"`{_name(key, names)}`" for key, held in signature.items() if held.kind != "setting")
+
+
+def _name(key: tuple, names: list[str]) -> str:
+    """Return an argument's name and the path within it; without a name, as in ``*args``, its number from 1."""
+    place, path = key
+    if isinstance(place, int):
+        place = names[place] if place < len(names) else f"argument {place + 1}"
+    return place + path
+
+
+def parameter_names(f: Callable) -> list[str]:
+    """Return the names of a function's positional parameters; an empty list if its signature is not known."""
+    try:
+        parameters = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [x.name for x in parameters if x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD)]
 
 
 def _difference(name: str, then: Held, now: Held) -> str:
