@@ -158,7 +158,7 @@ test_once("long checks show progress on request", {
   skip_on_cran()
   skip_without()
   skip_if(is_loaded_from_source(), "needs the installed package")
-  code <- "stopifnot(gradcheck(\\(x) sum(exp(x)^2), rep(0.1, 50)))"
+  code <- "stopifnot(gradcheck(\\(x) sum(exp(x)^2), rep(0.1, 300)))"
   shown <- in_new_process(c("options(gradops.progress = TRUE, cli.progress_show_after = 0)", code))
   expect_match(paste(shown, collapse = ""), "gradcheck.*%")
   expect_identical(paste(in_new_process(code), collapse = ""), "")
