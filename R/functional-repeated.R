@@ -121,12 +121,13 @@ block <- function(found, rows, columns) {
 or_again <- function(evaluate, f) {
   again <- repeated_of_lists(f)
   by_program <- FALSE
+  watched <- captured_now(f)
   run <- function(arguments) {
     found <- again(arguments)
     by_program <<- !is.null(found)
     found %||% evaluate(arguments)
   }
-  structure(run, watched = function() if (by_program) attr(again, "watched")() else captured(f))
+  structure(run, watched = function() if (by_program) attr(again, "watched")() else watched())
 }
 
 is_vector_of_doubles <- function(x) gives_numbers(x) && !is.object(x) && !is.list(x) && !is.complex(x) && length(x) > 0L

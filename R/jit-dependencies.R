@@ -116,6 +116,16 @@ is_as_it_was <- function(item) {
   }
 }
 
+# Returns a function that returns what `f` closes over now. It walks through `f` again only if some of that has changed:
+# a walk takes a millisecond, a comparison microseconds.
+captured_now <- function(f) {
+  noted <- NULL
+  function() {
+    if (is.null(noted) || changed(noted)) noted <<- captured(f)
+    noted
+  }
+}
+
 # Returns the watched values that changed: a list of lists of a name, the value before and the value now.
 differences <- function(watched) {
   now <- function(item) if (is.null(item$env)) item$now() else get0(item$name, item$env, item$mode %||% "any")

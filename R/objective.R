@@ -90,7 +90,7 @@ objective <- function(
   both <- evaluators$both
   second <- evaluators$second
   evaluations <- 0
-  watched <- attr(both, "watched") %||% function() captured(f)
+  watched <- attr(both, "watched") %||% captured_now(f)
   value <- derivative <- at <- read <- NULL # of the last evaluation, until each is returned
   evaluate <- function(arguments) {
     evaluations <<- evaluations + 1

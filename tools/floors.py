@@ -93,7 +93,9 @@ def imports(name: str, path: pathlib.Path, known: dict) -> list[tuple[str, int, 
                     whole = f"{module}.{alias.name}".lstrip(".")
                     found.append((whole if whole in known else module, node.lineno, inside))
         if isinstance(node, ast.Import):
-            found.extend((t, node.lineno, inside) for alias in node.names if (t := _of_core(alias.name)) is not None)
+            found.extend(
+                (t, node.lineno, inside) for alias in node.names if (t := _core_module(alias.name)) is not None
+            )
         found.extend((target, node.lineno, inside) for target in _named(node, name, base, known))
         inside = inside or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
         for child in ast.iter_child_nodes(node):
@@ -103,7 +105,7 @@ def imports(name: str, path: pathlib.Path, known: dict) -> list[tuple[str, int, 
     return found
 
 
-def _of_core(path: str) -> str | None:
+def _core_module(path: str) -> str | None:
     """The name of a module of the core's without ``gradops``; None for others."""
     package, _, rest = path.partition(".")
     return rest if package == "gradops" else None
@@ -121,7 +123,7 @@ def _named(node, name: str, base: str, known: dict) -> list[str]:
     else:
         return []
     found = f"gradops.{base}{text}".replace("..", ".") if text.startswith(".") else text
-    target = _of_core(found.rstrip("."))
+    target = _core_module(found.rstrip("."))
     while target and target not in known:  # an object in a module, or one whose name is computed
         target = target.rpartition(".")[0]
     return [] if target is None else [target]

@@ -285,7 +285,7 @@ class UnivariateSpline:
             rest = ops.subtract(self._spline(x), y)
             self._residual = ops.sum(ops.square(rest if w is None else ops.multiply(w, rest)))
 
-    def _with_spline(self, spline: BSpline):
+    def _replace_spline(self, spline: BSpline):
         made = UnivariateSpline.__new__(UnivariateSpline)
         made._spline, made._ext = spline, self._ext
         return made
@@ -308,11 +308,11 @@ class UnivariateSpline:
 
     def derivative(self, n=1):
         """Return the derivative of order ``n``, a spline."""
-        return self._with_spline(self._spline.derivative(n))
+        return self._replace_spline(self._spline.derivative(n))
 
     def antiderivative(self, n=1):
         """Return the antiderivative of order ``n``, a spline that is 0 at the first knot."""
-        return self._with_spline(self._spline.antiderivative(n))
+        return self._replace_spline(self._spline.antiderivative(n))
 
     def integral(self, a, b) -> Tensor:
         """Return the integral from ``a`` to ``b``; beyond the ends the spline counts as 0."""

@@ -47,7 +47,7 @@ def _sums(name: str, parameters: tuple[str, ...], term: Callable, window: Callab
     def of_finite(order, *given):
         first, step, count = _nodes(lambda nodes: term(nodes, *[x[:, None] for x in given])[0], *window(*given))
 
-        def of_part(length, first, step, *given):
+        def chunk_sums(length, first, step, *given):
             nodes = first[:, None] + step[:, None] * np.arange(length)
 
             def total(*values):
@@ -61,7 +61,7 @@ def _sums(name: str, parameters: tuple[str, ...], term: Callable, window: Callab
             return total(*given)
 
         return apply_in_chunks(
-            of_part, count, first, step, *given, terms=MAX_CHUNK_TERMS // 64 if any(order) else MAX_CHUNK_TERMS
+            chunk_sums, count, first, step, *given, terms=MAX_CHUNK_TERMS // 64 if any(order) else MAX_CHUNK_TERMS
         )
 
     return orders(name, parameters, parameters, function, "The logarithm of a sum.", most=3)

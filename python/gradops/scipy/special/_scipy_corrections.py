@@ -331,12 +331,12 @@ def stdtr(df, t):
         return _scipy.special.stdtr(df, t)
     near = size < df * (1 / 600)
 
-    def by_part(df, t):
+    def central_values(df, t):
         half, part = np.full_like(df, 0.5), t * t / (df + t * t)
         middle = 0.5 + np.sign(t) * _scipy.special.betainc(half, df / 2, part) / 2
         return replace_where(middle, t < -1, lambda *xs: _scipy.special.betaincc(*xs) / 2, half, df / 2, part)
 
-    return replace_where(_scipy.special.stdtr(df, t), near & (df < np.inf), by_part, df, t)
+    return replace_where(_scipy.special.stdtr(df, t), near & (df < np.inf), central_values, df, t)
 
 
 def t_from_beta_parts(df, rest, part, log_both):

@@ -32,7 +32,7 @@ def _rise(order, k, n, a, b):
     Terms come from the ratios of successive probabilities, in blocks.
     """
 
-    def of_part(_, k, n, a, b):
+    def chunk_sums(_, k, n, a, b):
         curved = ((a >= 1) & (b >= 1)) | (a < 0)  # ratios decrease
         x, term, total = k, np.ones_like(k), np.full_like(k, not any(order))
         rates = np.zeros((4, k.size))  # sums of 1 / (a + x) and of its square, likewise for b
@@ -54,7 +54,7 @@ def _rise(order, k, n, a, b):
             if np.all((term == 0) | (curved & (ratio < 1) & (term * ratio < 1e-25 * np.abs(total) * (1 - ratio)))):
                 return total
 
-    return apply_in_chunks(of_part, np.full(k.shape, float(TERMS_PER_BLOCK)), k, n, a, b)
+    return apply_in_chunks(chunk_sums, np.full(k.shape, float(TERMS_PER_BLOCK)), k, n, a, b)
 
 
 TERMS_PER_BLOCK = 256

@@ -63,13 +63,15 @@ class _Geom(Discrete):
         if as_log and not lower:
             return times_log1m(k, p)
 
-        def at_one(of):
+        def tail_at_one(of):
             upper = power(1 - of(p, 0.5), of(k, 1.0))
             value = 1 - upper if lower else upper
             return log(value) if as_log else value
 
         return refined(
-            p + 0 * k == 1, at_one, lambda of: hazard_probability(-times_log1m(of(k, 1.0), of(p, 0.5)), lower, as_log)
+            p + 0 * k == 1,
+            tail_at_one,
+            lambda of: hazard_probability(-times_log1m(of(k, 1.0), of(p, 0.5)), lower, as_log),
         )
 
     def _stats(self, p):

@@ -237,7 +237,7 @@ class _Skewnorm(Continuous):
         z, a = where(turned, -z, z), where(turned, -a, a)
         low = z <= 0
 
-        def from_density(place, shape, sign):
+        def density_integral(place, shape, sign):
             """Return the outer tail as an integral along which the density decreases."""
             away = absolute(place)
             inner = 1 + (shape * (1 + shape * away) if sign < 0 else 0.0)
@@ -253,14 +253,14 @@ class _Skewnorm(Continuous):
         def upper(of):
             return choose(
                 of(z, 1.0) > 5,
-                lambda inner: from_density(inner(of(z, 1.0), 6.0), inner(of(a, 1.0), 1.0), 1),
+                lambda inner: density_integral(inner(of(z, 1.0), 6.0), inner(of(a, 1.0), 1.0), 1),
                 lambda inner: log(
                     special.ndtr(-inner(of(z, 1.0), 1.0))
                     + 2 * special.owens_t(inner(of(z, 1.0), 1.0), inner(of(a, 1.0), 1.0))
                 ),
             )
 
-        smaller = choose(low, lambda of: from_density(of(z, -1.0), of(a, 1.0), -1), upper)
+        smaller = choose(low, lambda of: density_integral(of(z, -1.0), of(a, 1.0), -1), upper)
         return tail_probability(low ^ turned, smaller, lower, as_log)
 
     def _quantile(self, p, lower, log, a):
@@ -283,13 +283,13 @@ def _log_normal_mass(a: Operand, b: Operand) -> Tensor:
     width = b - a
     narrow = width * (absolute(a) + width) < 3
 
-    def of_nodes(of):
+    def log_quadrature(of):
         start, size = of(a, 0.0), of(width, 1.0)
         t = _column(size) * constant_like(_FEW + 0.5, size)
         total = ops.sum(exp(-t * (_column(start) + t / 2)) * constant_like(_FEW_WEIGHTS, size), -1)
         return log_normal_density(start) + log(size) + log(total)
 
-    def of_tails(of):
+    def log_tail_difference(of):
         first, last = of(a, -3.0), of(b, 0.0)
         first = where(first > -1e15, first, -1e15)
         return choose(
@@ -301,7 +301,7 @@ def _log_normal_mass(a: Operand, b: Operand) -> Tensor:
             ),
         )
 
-    return choose(narrow, of_nodes, of_tails)
+    return choose(narrow, log_quadrature, log_tail_difference)
 
 
 def _density_over(z, log_mass):

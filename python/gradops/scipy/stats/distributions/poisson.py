@@ -113,12 +113,12 @@ class _Poisson(Discrete):
 def _log_tail(k, mu1, mu2):
     """Return, on the host, the log probability of at least ``k``, for ``k`` from about the mean on."""
 
-    def of_part(length, k, mu1, mu2):
+    def chunk_sums(length, k, mu1, mu2):
         x = k[:, None] + np.arange(length)
         each = log_skellam(x, mu1[:, None] + 0 * x, mu2[:, None] + 0 * x)
         return each[:, 0] + np.log(np.sum(np.exp(each - each[:, :1]), -1))
 
-    return apply_in_chunks(of_part, np.ceil(40 + 10 * np.sqrt(mu1 + mu2)), k, mu1, mu2)
+    return apply_in_chunks(chunk_sums, np.ceil(40 + 10 * np.sqrt(mu1 + mu2)), k, mu1, mu2)
 
 
 _log_upper = hosted(
