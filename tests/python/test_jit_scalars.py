@@ -15,10 +15,10 @@ import gradops
 from gradops import autodiff, flow, functional, ops
 from gradops.functional import forward
 from gradops.jit import jit, native, scalar_logs, scalars
-from gradops.jit import scalar_blocks as blocks
+from gradops.jit import table as tables
 from gradops.jit.array import Traced
 from gradops.jit.backend import register
-from gradops.jit.scalar_blocks import Operation, operation
+from gradops.jit.operations import NumberOperation, plain_operation
 from gradops.jit.scalar_logs import NAMES, OPERATIONS, Log, log
 from gradops.jit.scalar_rules import template
 
@@ -157,13 +157,12 @@ def test_without_native_code(monkeypatch):
 
 def test_all_rules_have_scalar_operations_to_third_order():
     register()  # every trace does this first
-    seen: set[Operation] = set()
-    wave = {what for what in OPERATIONS if isinstance(what, Operation)}
+    seen: set[NumberOperation] = set()
+    wave = {what for what in OPERATIONS if isinstance(what, NumberOperation)}
     for _ in range(3):
-        new: set[Operation] = set()
+        new: set[NumberOperation] = set()
         for what in wave - seen:
-            numbers = sum(x is None for x in what.pattern)
-            for active in product((False, True), repeat=numbers):
+            for active in product((False, True), repeat=what.operands):
                 exponents = [None, 2.0, 0.5, -1.0, 1.0, 0.0] if what.name == "power" and not active[1] else [None]
                 for exponent in exponents:
                     rule = template(what, active, exponent)
@@ -174,7 +173,7 @@ def test_all_rules_have_scalar_operations_to_third_order():
 
 
 def test_operations_are_created_once():
-    assert operation("add", (None, None), np.add) is operation("add", (None, None), np.add)
+    assert plain_operation("add", 2, np.add) is plain_operation("add", 2, np.add)
 
 
 def test_determinants_among_many_operations():
@@ -460,8 +459,8 @@ def test_random_programs(seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_blocks_of_any_length(seed, monkeypatch):
     """Short blocks and a short operation cache must give the results of the default sizes."""
-    monkeypatch.setattr(blocks, "LONGEST", 3)
-    monkeypatch.setattr(blocks, "_RECENT", 5)
+    monkeypatch.setattr(tables, "LONGEST", 3)
+    monkeypatch.setattr(tables, "_RECENT", 5)
     monkeypatch.setattr(native.lowering, "FEW", 1)
     monkeypatch.setattr(scalars, "LONGEST", 2)
     monkeypatch.setattr(scalars, "FEW", 2 * (seed % 2))
@@ -487,11 +486,11 @@ def test_failed_operation_leaves_no_trace():
         for _ in range(native.records.FEW):
             a = s.op("multiply", s.op("exp", a), 0.3)
         s.tensor(a)
-        words = s.log.program.operations.words[:]
+        words = s.log.program.table.words[:]
         wrong = s.op("by_determinant", s.op("sin", b), s.op("subtract", b, b))
         with pytest.raises(gradops.errors.ArgumentError, match="singular"):
             s.tensor(wrong)
-        assert s.log.program.operations.words[: len(words)] == words
+        assert s.log.program.table.words[: len(words)] == words
         t = Logged(s.p)
         return t.tensor(t.op("multiply", t.op("sin", t.read(1)), t.op("exp", t.read(0))))
 

@@ -120,9 +120,9 @@ def test_error_in_compiled_code_only_gives_numpy_result(sampled, monkeypatch):
         assert f(X) == loss(X)
 
 
-@pytest.mark.parametrize("length", [0, 10**9], ids=["blocks", "steps"])
-def test_reference_executor_splits_steps_and_blocks(sampled, monkeypatch, length):
-    monkeypatch.setattr(reference, "LONGEST_PLAN", length)
+@pytest.mark.parametrize("length", [3, 1 << 16])
+def test_reference_executor_goes_by_so_many_rows(sampled, monkeypatch, length):
+    monkeypatch.setattr(reference, "LONGEST", length)
     config.set_check("error")
 
     def f(x):

@@ -21,10 +21,11 @@ from .._tree import map_items
 from ..autodiff.graph import PICK, nodes_of
 from ..autodiff.variable import data_of, is_active
 from ..jit.array import Place, Traced, frozen
-from ..jit.liveness import needed_steps
-from ..jit.scalar_blocks import COPY, Block, Operation, by_determinant, names, of_numbers, operation
+from ..jit.liveness import needed_rows
+from ..jit.operations import COPY, NumberOperation, by_determinant, number_operation, plain_operation
 from ..jit.scalar_rules import kernel_of
 from ..jit.steps import Step, places
+from ..jit.table import OWN, Rows
 from ..ops._dispatch import facts_of, registry
 from . import batched
 
@@ -34,8 +35,8 @@ FEWEST = 100
 SHARE = 6
 """Steps for each operation on columns, at least: with fewer it does not pay."""
 
-_OF_BLOCK = 4
-"""Operations of a block for a step: they are recorded many at a time."""
+_OF_NUMBERS = 4
+"""Operations on single numbers for a step: they are recorded many at a time."""
 
 LONG = 12
 """Terms of a sum that is one operation; a shorter one is as many as the function does."""
@@ -60,19 +61,24 @@ def by_columns(inputs: Sequence, y) -> Callable | None:
     if not is_active(y) or not isinstance(output, Traced):
         return None
     program: Any = output.program
-    steps = needed_steps(program.so_far(), [output.place], program.composed)
-    size = sum(len(step) / _OF_BLOCK if step.__class__ is Block else 1 for step in steps)
-    # An op that is several steps may have a derivative that is not theirs. It is one step here, but in a block.
-    of_blocks = (place for step in steps if step.__class__ is Block for place in step.places.tolist())
-    if size < FEWEST or program.composed and not program.composed.keys().isdisjoint(of_blocks):
+    rows = needed_rows(program, [output.place], program.composed)
+    numbers = rows[rows.are_numbers]
+    size = len(rows) - len(numbers) * (1 - 1 / _OF_NUMBERS)
+    # An op that is several steps may have a derivative that is not theirs. It is one step here, but not among numbers.
+    if size < FEWEST or program.composed and not program.composed.keys().isdisjoint(numbers.places.tolist()):
         return None
-    if {node.name for node in nodes_of([y])} - set().union(*map(names, steps)) - _OF_TAPE:
+    if {node.name for node in nodes_of([y])} - rows.names().keys() - _composed_names(program, rows) - _OF_TAPE:
         return None
     try:
-        found = _Columns(program, [data_of(x).place for x in inputs], steps, output.place)
+        found = _Columns(program, [data_of(x).place for x in inputs], rows, output.place)
     except _Unfit:
         return None
     return found if SHARE * len(found.groups) < size else None
+
+
+def _composed_names(program, rows: Rows) -> set[str]:
+    """The names of the ops that stand for rows with a derivative of their own."""
+    return {program.composed[place].name for place in program.composed.keys() & set(rows.places.tolist())}
 
 
 class _Group:
@@ -116,7 +122,7 @@ class _Group:
 
 
 class _Columns:
-    def __init__(self, program, inputs: list[int], steps: list, output: int):
+    def __init__(self, program, inputs: list[int], rows: Rows, output: int):
         self._program = program
         self._values = program.values
         self._level = array("i")  # of each element: 0 of constants and inputs
@@ -129,14 +135,16 @@ class _Columns:
         self._groups: dict[tuple, _Group] = {}
         self._inputs = [(place, self._made(place, 0, 1 << min(k, 6))) for k, place in enumerate(inputs)]
         # What a step uses counts twice: it is no sum that goes on.
-        rows = [np.ravel(step.rows[:, 2:]) for step in steps if step.__class__ is Block]
-        others = [output, *(place for step in steps if step.__class__ is not Block for place in step.uses)]
-        self._uses = np.bincount(np.concatenate([*rows, others, others]), minlength=len(self._values)).tolist()
-        for step in steps:
-            if step.__class__ is Block:
-                self._take_rows(step.rows.tolist())
+        numbers, composed = rows[rows.are_numbers], program.composed
+        steps = {step.places[0]: composed.get(step.places[0], step) for step in rows[~rows.are_numbers]}
+        others = [output, *(place for step in steps.values() for place in step.uses)]
+        uses = np.concatenate([numbers.operands(), others, others])
+        self._uses = np.bincount(uses, minlength=len(self._values)).tolist()
+        for row in rows.words.tolist():
+            if row[0] < OWN:
+                self._take_row(*row)
             else:
-                self._take_step(step)
+                self._take_step(steps[row[1]])
         self._output = self._number(output)
         self._arrange()
 
@@ -186,7 +194,7 @@ class _Columns:
             found = self._total(terms)
         elif place in self._sums:
             number, *operands = self._sums[place]
-            found = self._single(Operation.known[number], [self._number(p) for p in operands])
+            found = self._single(NumberOperation.known[number], [self._number(p) for p in operands])
         elif place in self._program.constants:
             found = self._of_constant(self._values[place])
         else:
@@ -213,21 +221,20 @@ class _Columns:
 
     # Operations on single numbers.
 
-    def _take_rows(self, rows: list[list[int]]) -> None:
-        known, uses = self._known, self._uses
-        for number, place, *operands in rows:
-            if number in _SIGNS:
-                self._add(number, place, operands[:2])
-                if uses[place] != 1:
-                    self._number(place)
-                continue
-            what = Operation.known[number]
-            if what is COPY:
-                known[place] = self._number(operands[0])
-                continue
+    def _take_row(self, number: int, place: int, *operands: int) -> None:
+        known = self._known
+        if number in _SIGNS:
+            self._add(number, place, operands[:2])
+            if self._uses[place] != 1:
+                self._number(place)
+            return
+        what = NumberOperation.known[number]
+        if what is COPY:
+            known[place] = self._number(operands[0])
+        else:
             known[place] = self._single(what, [self._number(p) for p in operands[: what.operands]])
 
-    def _add(self, number: int, place: int, operands: list[int]) -> None:
+    def _add(self, number: int, place: int, operands: Sequence[int]) -> None:
         """A sum, which may go on one that has begun: that is how loops sum up.
 
         Only that one is taken apart, and only if it is long, so that differences of numbers that are nearly equal are
@@ -243,7 +250,7 @@ class _Columns:
         terms.append((self._number(other) + 1) * (1 if longer else sign))
         self._open[place] = terms
 
-    def _single(self, what: Operation, operands: list[int]) -> int:
+    def _single(self, what: NumberOperation, operands: list[int]) -> int:
         levels, needs, is_constant = self._level, self._needs, self._is_constant
         level, need = 0, 0
         for i in operands:
@@ -256,7 +263,7 @@ class _Columns:
         group.results.append(result)
         return result
 
-    def _group(self, what: Operation, behind: tuple, of_constants: Sequence[int], operands: Sequence) -> _Group:
+    def _group(self, what: NumberOperation, behind: tuple, of_constants: Sequence[int], operands: Sequence) -> _Group:
         exponent = None
         if what.name == "power" and of_constants[1]:  # whose rule depends on the value
             exponent = tuple(np.unique(np.frombuffer(self._constant)[operands[1]]).tolist())
@@ -298,7 +305,7 @@ class _Columns:
         if step.name == "where" and (arguments[0].__class__ is not Place or arguments[0] in self._program.constants):
             self._choose(step)
             return
-        what = of_numbers(step.name, step.function, len(arguments))
+        what = number_operation(step.name, step.function, len(arguments))
         if what is None:
             self._others(step)
             return
@@ -502,5 +509,5 @@ _OPERAND = object()
 _ELEMENTS = {"set_at": (0, 2), "stack": (0,), "concatenate": (0,)}
 """Of ops that put elements of several tensors together the arguments that these come from."""
 _DTYPES = (np.dtype(np.float64), np.dtype(np.bool_))
-_ADD, _SUBTRACT = (operation(name, (None, None), kernel_of(name, 2)).number for name in ("add", "subtract"))
+_ADD, _SUBTRACT = (plain_operation(name, 2, kernel_of(name, 2)).number for name in ("add", "subtract"))
 _SIGNS = {_ADD: 1, _SUBTRACT: -1}

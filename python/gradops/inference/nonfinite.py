@@ -16,7 +16,6 @@ from ..jit.array import Traced
 from ..jit.backend import register
 from ..jit.control import Recorder
 from ..jit.program import Program
-from ..jit.scalar_blocks import expanded
 from ..ops._structures import recorder
 
 OP = "<gradops op "
@@ -49,7 +48,7 @@ def nonfinite_from(f: Callable, *xs: np.ndarray) -> str | None:
         with changed(recorder, Recorder(program, unrolled=True)):
             result: Any = data_of(f(*map(program.input, xs)))
         if isinstance(result, Traced):
-            steps = {place: step for step in expanded(program.so_far().steps) for place in step.places}
+            steps = {place: step for step in program.table.rows() for place in step.places}
             place: Any = result.place
             name = None
             while place in steps:

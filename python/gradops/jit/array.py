@@ -37,8 +37,7 @@ class Tracing(Protocol):
     folded: set[int]
     memories: Memories
     of_single_numbers: bool
-    operations: Any
-    steps: list[Any]
+    table: Any
     values: Any
 
     @property

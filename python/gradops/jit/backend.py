@@ -28,8 +28,8 @@ from ..ops._dispatch import facts_of, of_kernels, registry
 from ..ops._structures import recorder
 from . import promotion
 from .array import Traced, Tracing
-from .scalar_blocks import of_numbers
-from .steps import Step, is_plain, placed, values_of, with_arrays
+from .operations import number_operation
+from .steps import Step, is_plain, place_of, values_of, with_arrays
 
 
 def _augmented_assignment(op, name: str):
@@ -132,7 +132,7 @@ def _composed(name: str, body: Callable) -> Callable:
         if result.__class__ is Traced:
             given = [x for x in items(arguments) if isinstance(x, Traced)]
             if all(x.program is result.program and x.place != result.place for x in given):
-                spec = placed(arguments)
+                spec = with_arrays(place_of, arguments)
                 result.program.composed[result.place] = Step(name, composed, spec, (result.place,), None)
         return result
 
@@ -186,7 +186,7 @@ def _recorded(name: str, kernel):
                 values = values_of(arguments)
         elif program is not None:
             if is_elementwise and not foreign and not is_same:  # the most frequent case
-                number = program.number(of_numbers(name, kernel, len(arguments)), arguments)
+                number = program.number(number_operation(name, kernel, len(arguments)), arguments)
                 if number is not None:
                     return number
             values = [x.value if x.__class__ is Traced else x for x in arguments]

@@ -25,15 +25,16 @@ from ..errors import ArgumentError, ArgumentTypeError, JitError, Position, TypeO
 from ..ops._structures import recorder
 from . import emission
 from .agreement import agree, report
+from .array import Place
 from .backend import Traced, register
 from .control import Recorder
 from .dependencies import Captured, lost_gradient
 from .effects import only_computes
 from .guards import Branching, Guarded, Guards, OfLibrary, taken_proof
+from .liveness import needed_rows
 from .program import Program
 from .reference import Reference
 from .retraces import Held, Retraces, described
-from .scalar_blocks import count
 from .verification import ALL_CHECKED, NEVER, ONE_IN, SHARE
 
 _NUMBERS = (bool, int, float, complex)
@@ -579,7 +580,7 @@ def _trace(
     advance: Callable,
 ) -> Any:
     register()
-    program = Program(in_blocks=True, is_native=native)
+    program = Program(has_numbers=True, is_native=native)
     program.guards = guards if analyse is None and not split else None
     with changed(recorder, Recorder(program, unrolled=analyse is not None)):
         try:
@@ -663,8 +664,10 @@ class _Parts:
         turns = int(turns * self._share_of_turns)
         form, outputs = self._parts[k]
         self._calls[k] += 1
-        if self._calls[k] == 1 and turns and count(self._program.steps) <= SHORT:  # type: ignore[union-attr]
-            self._in_turn[k] = functools.partial(_unflattened, form, Reference(self._program, outputs))  # type: ignore[arg-type]
+        if self._calls[k] == 1 and turns and len(self._program.table) <= SHORT:  # type: ignore[union-attr]
+            rows = needed_rows(self._program, {o.index for o in outputs if isinstance(o, Place)})  # type: ignore[arg-type]
+            reference = Reference.of_program(self._program, rows, outputs)  # type: ignore[arg-type]
+            self._in_turn[k] = functools.partial(_unflattened, form, reference)
         if k in self._in_turn and self._calls[k] <= turns:
             return self._in_turn[k]
         with uncollected():

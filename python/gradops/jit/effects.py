@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from .dependencies import Captured, codes_of, root_package
+from .operations import Operation
 from .reference import is_control
-from .scalar_blocks import Block
+from .table import Rows
 
 _WRITING = frozenset(
     dis.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR") if name in dis.opmap
@@ -103,15 +104,15 @@ def _is_harmless_item(value: Any) -> bool:
     return root_package(module) in _LIBRARIES or isinstance(value, types.FunctionType)
 
 
-def calls_others(steps: list) -> bool:
-    """True if a step calls code that is not gradops', NumPy's or SciPy's, which may do more than compute."""
-    return any(not isinstance(step, Block) and _calls_others(step) for step in steps)
+def calls_others(rows: Rows) -> bool:
+    """True if a row calls code that is not gradops', NumPy's or SciPy's, which may do more than compute."""
+    return any(map(_calls_others, rows.operations))
 
 
-def _calls_others(step: Any) -> bool:
-    if is_control(step):
-        return any(calls_others(body.steps) for body in step.arguments[0].bodies)
-    kernel = step.function
+def _calls_others(what: Operation) -> bool:
+    if is_control(what):
+        return any(calls_others(body.rows) for body in what.pattern[0].bodies)
+    kernel = what.kernel
     while isinstance(kernel, functools.partial):
         kernel = kernel.func
     module = _module_of(kernel)

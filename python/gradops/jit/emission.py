@@ -16,10 +16,11 @@ from .agreement import checks
 from .array import Place
 from .effects import calls_others
 from .kept import with_kept
-from .liveness import last_uses, needed_steps
+from .liveness import last_uses, needed_rows
+from .operations import OPERATORS
 from .program import Program
-from .scalar_blocks import OPERATORS, count, expanded
 from .steps import Step, places
+from .table import Rows
 from .verification import Verification
 
 _numbers = itertools.count(1)
@@ -30,6 +31,7 @@ def function(
     outputs: list,
     holds: Place | None = None,
     *,
+    rows: Rows | None = None,
     is_called: bool = False,
     is_repeated: bool = False,
 ) -> Any:
@@ -38,6 +40,7 @@ def function(
     Args:
         outputs: places of traced arrays, or values that do not depend on the inputs.
         holds: of a truth value; where it is false the function gives None.
+        rows: the rows of the program, if they are not those of its table.
         is_called: True if the results for the values that were traced are to be given to a caller.
         is_repeated: True for a function that a loop calls for each row.
 
@@ -47,19 +50,18 @@ def function(
         ``proof`` is the results for the values that were traced, where it ``is_called`` and they are right.
     """
     wanted = {o.index for o in (*outputs, holds) if isinstance(o, Place)}
-    original = needed_steps(program, wanted)
+    original = needed_rows(program, wanted, among=rows)
     needed = with_kept(program, original)
     steps, explained = native.lowered(program, needed, wanted)
     for step in steps:
         if step.name == "scan":  # of which a loop that is new here would ask for values when they are gone
             step.arguments[0].prepare(*[[program.value(place) for place in group] for group in step.arguments[1:]])
-    steps = expanded(steps)
     last = last_uses(steps)
     over, own = reuse(program, steps, last, wanted)
     is_verified = checks() and not calls_others(original)
     source, scope = emit(program, steps, outputs, last, over, own, holds, is_verified)
     made: Any = _functions.alike(source, "program", f"program {next(_numbers)}", scope)
-    made.source, made.steps, made.native = source, count(needed), explained
+    made.source, made.steps, made.native = source, len(needed), explained
     made.sole = _sole(program, steps, outputs if holds is None else [*outputs, holds], holds is not None)
     made.verification = made.proof = None
     if is_verified:

@@ -23,8 +23,7 @@ from ..backends.interface import GraphTooLongError, asked, looked_at_a_value, lo
 from ..errors import JitError, MismatchError
 from ..ops.conversion import dtype
 from .array import Place, Traced
-from .scalar_blocks import Operation
-from .steps import Step
+from .steps import same
 
 
 class Answers(list):
@@ -44,7 +43,7 @@ class Answers(list):
         """Append a value; the line is looked up only where it differs, as a walk up R's calls takes a millisecond."""
         if self._alike:
             i = len(self)
-            alike = [then for then in self._alike if i < len(then) and then[i] == answer]
+            alike = [then for then in self._alike if i < len(then) and same(then[i], answer)]
             if not alike:
                 then = self._alike[0][i] if i < len(self._alike[0]) else None
                 self.divergence = users_line(), then, answer
@@ -149,15 +148,11 @@ def made_by(x: Traced) -> tuple[str, tuple]:
     def at(place: int) -> Traced:
         return Traced(program.values[place], program, Place(place))
 
-    row = program.operations.row(place)
-    if row is not None:
-        number, _, *operands = row
-        what = Operation.known[number]
-        return what.name, tuple(map(at, operands[: what.operands]))
-    for step in reversed(program.steps):
-        if isinstance(step, Step) and place in step.places:
-            return step.name, step.given(at)
-    return "", ()
+    row = program.table.row_with(place)
+    if row is None:
+        return "", ()
+    step = program.table.step(row)
+    return step.name, step.given(at)
 
 
 # Programs of a function that branches on values -----------------------------------------------------------------------

@@ -16,6 +16,7 @@ from .array import Place
 from .native.registry import calls_function
 from .program import Program
 from .steps import Step, key_of
+from .table import Rows
 
 LARGEST = 1_000_000
 """Elements of an array that is kept, as native code has them."""
@@ -29,18 +30,25 @@ _COSTLY = frozenset(
 _PRODUCTS = frozenset(("matmul", "dot", "tensordot", "einsum"))
 
 
-def with_kept(program: Program, steps: list) -> list:
-    """The steps of a program, whose loops read what earlier ones computed."""
-    loops = [i for i, step in enumerate(steps) if step.name == "scan"]
-    found = list(steps)
+def with_kept(program: Program, rows: Rows) -> Rows:
+    """The rows of a program, whose loops read what earlier ones computed; the same object if none does."""
+    scans = [what.number for what in rows.operations if what.name == "scan"]
+    loops = np.flatnonzero(np.isin(rows.words[:, 0], scans)).tolist() if len(scans) > 1 else []
+    before = {i: rows.table.step(rows.words[i].tolist()) for i in loops}
+    found = dict(before)
     for i in loops:
         for k in loops[: loops.index(i)]:
             found[k], found[i] = _together(program, found[k], found[i])
         body = found[i].arguments[0].body
-        inner = with_kept(body.program, body.steps) if len(loops) > 1 else body.steps
-        if any(a is not b for a, b in zip(inner, body.steps)):
+        inner = with_kept(body.program, body.rows) if len(loops) > 1 else body.rows
+        if inner is not body.rows:
             found[i] = _step(found[i], body.changed(inner))
-    return found
+    changed = [i for i in loops if found[i] is not before[i]]
+    if not changed:
+        return rows
+    words = rows.words.copy()
+    words[changed] = rows.table.rows_of(found[i] for i in changed).words
+    return Rows(rows.table, words)
 
 
 def _step(step: Step, body, rows: list[Any] | None = None, places: list[Any] | None = None) -> Step:
@@ -75,8 +83,11 @@ def _together(program: Program, first: Step, later: Step) -> tuple[Step, Step]:
             results.insert(loop.carries + len(stacked), Place(program.new(room)))
             stacked.append(Place(place))
     given = [results[loop.carries + stacked.index(place)] for place in kept.values()]
-    body = loop.body.changed(steps, [loop.body.outputs[0], stacked])
-    new = again.body.changed(rest, inputs=[*again.body.program.inputs[: again.carries + len(later_rows)], *kept])
+    body = loop.body.changed(own.table.rows_of(steps), [loop.body.outputs[0], stacked])
+    new = again.body.changed(
+        again.body.program.table.rows_of(rest),
+        inputs=[*again.body.program.inputs[: again.carries + len(later_rows)], *kept],
+    )
     new.program.inputs += again.body.program.inputs[again.carries + len(later_rows) :]
     return _step(first, body, places=results), _step(later, new, rows=[*later_rows, *given])
 
@@ -88,15 +99,16 @@ def _split(body, again, same: dict[int, int], largest: int) -> tuple[list, dict[
         same: the inputs of the first body by those of the other one that are the same; other places are added.
         largest: elements of a value that is kept.
     """
+    mine, others = list(body.rows), list(again.rows)
     made: dict[Any, Step] = {}
     softmaxes: dict[Any, Step] = {}
-    for step in body.steps:
+    for step in mine:
         made[_key(body.program, step)] = step
         if step.name == "logsumexp":
             softmaxes[_key(body.program, step, "softmax", step.arguments[:2])] = step
     found: dict[int, Step] = {}
     """By the place of a softmax the step whose exponentials it shares."""
-    for step in again.steps:
+    for step in others:
         key = _key(again.program, step, same=same)
         if key is None:
             continue
@@ -110,7 +122,7 @@ def _split(body, again, same: dict[int, int], largest: int) -> tuple[list, dict[
     wanted = {place.index for group in again.outputs for place in group}
     kept: dict[int, int] = {}
     rest, before = [], {}
-    for step in reversed(again.steps):
+    for step in reversed(others):
         needed = [place for place in step.places if place in wanted]
         if needed and all(p in same for p in needed) and _is_costly(again.program, step, largest):
             kept.update((place, same[place]) for place in needed)
@@ -122,7 +134,7 @@ def _split(body, again, same: dict[int, int], largest: int) -> tuple[list, dict[
             rest.append(step)
             wanted.update(step.uses)
     # Before, as the compiler takes exponentials that stand before those that it needs.
-    steps = [x for step in body.steps for x in ([before[id(step)], step] if id(step) in before else [step])]
+    steps = [x for step in mine for x in ([before[id(step)], step] if id(step) in before else [step])]
     return steps, kept, rest[::-1]
 
 

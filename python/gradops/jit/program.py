@@ -15,22 +15,23 @@ from .._tree import map_items
 from ..errors import JitError
 from .array import Memories, Place, Traced, frozen
 from .guards import Guards
-from .scalar_blocks import Operation, Operations, Values, is_number, of_numbers
-from .steps import Step, direct, holds_arrays, key_of, placed, values_of
+from .operations import NumberOperation, Operation, is_number, number_operation
+from .steps import Step, direct, holds_arrays, place_of, split, values_of
+from .table import Table, Values
 
 
 class Program:
-    """The steps of a traced function.
+    """The table of a traced function, and what its rows take and mean.
 
     Args:
         parent: the program of the function in which this one is called, whose arrays it may use.
-        in_blocks: True if operations on single numbers go into blocks, as those of long loops.
+        has_numbers: True if operations on single numbers are rows of their own kind, as those of long loops.
         of_single_numbers: True for a function of single numbers that loops repeat, where a choice between two formulas
             costs more than all else.
         is_native: False if no step is to become native code.
 
     Attributes:
-        steps: the calls that ran, in order.
+        table: the operations that ran, in order.
         inputs: the places of the arguments.
         constants: arrays that the function closed over, read anew at each call, and results that are the same for
             all arguments, by place.
@@ -43,8 +44,7 @@ class Program:
         replayed: programs that were done here, and the value here at each of their places.
         passed: of functions whose derivatives are taken here the leaves and nodes by their keys, with the function and
             the edge that stands for each.
-        operations: operations on single numbers; if they go into blocks, those in none yet.
-        logs: the tape's records of these.
+        logs: the tape's records of operations on single numbers.
         composed: calls of ops that are several steps and have a derivative of their own, by the place of the result.
         memories: which of its arrays share memory.
         guards: the values that the function has looked at; None where it must not look.
@@ -55,7 +55,7 @@ class Program:
     def __init__(
         self,
         parent: Program | None = None,
-        in_blocks: bool = False,
+        has_numbers: bool = False,
         of_single_numbers: bool = False,
         is_native: bool = True,
     ) -> None:
@@ -70,16 +70,14 @@ class Program:
         self.guards: Guards | None = None
         self.current: Program | None = self
         self.inputs: list[int] = []
-        self.steps: list[Any] = []
         self.constants: dict[int, Any] = {}
         self.ones: set[int] = set()
         self.folded: set[int] = set()
-        self._known: dict[int, Step] = {}
         self.values = Values()
         self.new, self.value = self.values.new, self.values.__getitem__
-        self.in_blocks = in_blocks
+        self.has_numbers = has_numbers
         self.of_single_numbers = of_single_numbers
-        self.operations = Operations(self.values)
+        self.table = Table(self.values)
         self.composed: dict[int, Step] = {}
         self.memories = Memories()
         self._taken: dict[int, tuple] = {}
@@ -157,7 +155,7 @@ class Program:
         for place, value in program.constants.items():
             table[place] = self.fold(value) if place in program.folded else self.constant(value)
 
-        for step in program.steps:
+        for step in program.table.rows():
             arguments = step.given(table.__getitem__)
             results = self.call(step.name, step.function, arguments, values_of(arguments))
             table.update(zip(step.places, results if step.several else [results]))
@@ -259,21 +257,17 @@ class Program:
             arguments: traced arrays, and whatever else the kernel takes.
             values: the same with the value of each traced array.
         """
-        number = self.number(of_numbers(name, kernel, len(arguments)), arguments)
+        number = self.number(number_operation(name, kernel, len(arguments)), arguments)
         return self.step(name, kernel, arguments, values) if number is None else number
 
     def step(self, name: str, kernel, arguments, values):
         """The same of a call that is none on single numbers."""
-        spec = placed(arguments)
-        # The table has hashes, not keys, as a loop that is unrolled has as many keys as steps and each is a tuple of
-        # tuples. Two keys of one hash are told apart by the step that was found, from which its key can be made again.
-        key, mark, known = key_of(name, spec), 0, None
-        if key is not None:
-            mark = hash(key)
-            known = self._known.get(mark)
-        if known is not None and key_of(known.name, known.arguments) == key:
-            return self._results(known, arguments)
         kernel = direct(kernel, values)
+        pattern, operands = split(arguments, Traced, place_of)
+        what = self.table.interned(name, kernel, pattern, len(operands))
+        known = self.table.known_results(what, operands)
+        if known is not None:
+            return self._results(what, *known, arguments)
         result = kernel(*values)
         if not isinstance(result, (np.generic, np.ndarray, list)) and not holds_arrays(result):
             return result
@@ -283,19 +277,12 @@ class Program:
                 return same
         several = list if isinstance(result, list) else tuple if isinstance(result, tuple) else None
         places = tuple([Place(self.new(x)) for x in result]) if several else (Place(self.new(result)),)
-        step = Step(name, kernel, spec, places, several)
-        # Operations on single numbers wait to become one block. A step that needs one of them must come after it, so
-        # the block ends here. Other steps are written before the block that is open: they need nothing of it.
-        if self.operations.are_used_by(step.uses):
-            self._close()
-        self.steps.append(step)
-        if key is not None:
-            self._known[mark] = step
-        return self._results(step, arguments)
+        self.table.append(what, operands, places, several)
+        return self._results(what, places, several, arguments)
 
-    def number(self, what: Operation | None, arguments) -> Traced | None:
+    def number(self, what: NumberOperation | None, arguments) -> Traced | None:
         """The result of an operation on single numbers that is written down with others; None where it is none."""
-        if what is None or not self.in_blocks:
+        if what is None or not self.has_numbers:
             return None
         places: list[int] = []
         floats = what.is_logical  # of truth values alone other ops have results of other dtypes
@@ -320,26 +307,22 @@ class Program:
         result = Place(self.operate(what, *places))
         return Traced(self.value(result), self, result)
 
-    def operate(self, what: Operation, x: int, y: int = 0, z: int = 0) -> int:
+    def operate(self, what: NumberOperation, x: int, y: int = 0, z: int = 0) -> int:
         """The place of the result of an operation, from the places of single numbers."""
         if what.name == "multiply":
             if x in self.ones and self.values.is_number(y):
                 return y
             if y in self.ones and self.values.is_number(x):
                 return x
-        return self.operations.place(what, x, y, z)
+        return self.table.compute(what, x, y, z)
 
-    def _close(self) -> None:
-        """End the block of operations on single numbers: steps that are written from here on come after it."""
-        self.steps += self.operations.blocks()
-
-    def _results(self, step: Step, arguments):
-        """The results of a step: each time new arrays, as a write to one is not a write to the other."""
-        if step.several:
-            return step.several([self._traced(self.values[p], p, arguments) for p in step.places])
-        (place,) = step.places
+    def _results(self, what: Operation, places: tuple[Any, ...], several: Any, arguments):
+        """The results of an operation: each time new arrays, as a write to one is not a write to the other."""
+        if several:
+            return several([self._traced(self.values[p], p, arguments) for p in places])
+        (place,) = places
         out = self._traced(self.values[place], place, arguments)
-        if step.name == "get_item":
+        if what.name == "get_item":
             out.key = frozen(arguments[1])
         return out
 
@@ -362,30 +345,24 @@ class Program:
             return self.constant(np.asarray(x))
         return self.lift(x)
 
-    def so_far(self) -> Program:
-        """The program with all that was written down among its steps."""
-        self._close()
-        return self
-
     def finish(self) -> None:
         """Let go of everything that only tracing needs."""
-        self._close()
-        self.operations.finish()
-        for table in (self._known, self.composed, self.memories, self._taken, self._written, self._literals):
+        self.table.finish()
+        for table in (self.composed, self.memories, self._taken, self._written, self._literals):
             table.clear()
 
     def forget(self) -> None:
         """Let go of everything that emission needs too, and of circles, which would wait for the search for them."""
         self.values.clear()
         self.bodies.clear()
-        for step in self.steps:
-            if isinstance(step, Step) and hasattr(step.arguments[0], "forget"):  # a loop or branch, with programs
-                step.arguments[0].forget()
+        for what in self.table.operations:
+            if what.pattern and hasattr(what.pattern[0], "forget"):  # a loop or branch, with programs
+                what.pattern[0].forget()
         for log in self.logs:
             log.forget()
         self.logs.clear()
         if self.root is self:
-            self.steps.clear()
+            self.table = Table(self.values)
             self.current = None
             del self.root
 

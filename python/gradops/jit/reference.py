@@ -1,50 +1,69 @@
-"""The reference executor: each step of a program by its own NumPy kernel, without native code."""
+"""The reference executor: each row of a program by its own NumPy kernel, without native code."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from .._tree import map_items
 from ..backends.numpy.base import owned
 from .array import Place
-from .liveness import last_uses, needed_steps
+from .operations import Operation
 from .program import Program
-from .scalar_blocks import Block, Operation, count, expanded
-from .steps import Step, places
+from .table import LONGEST, OWN, Rows
 
 LARGE = 1_000
 """Elements of an array that is freed after its last use; smaller ones live until the executor returns."""
 
 STEP, ELEMENT = 5e-6, 1e-8
-"""Seconds that a step and an element of its result take, roughly."""
-
-LONGEST_PLAN = 2_000
-"""The largest number of scalar operations that are planned one by one; more take too much memory."""
+"""Seconds that a row and an element of its result take, roughly."""
 
 
 class Reference:
-    """A program as a function of its inputs to the list of its outputs.
+    """Rows of a program as a function of some of its values to the list of outputs.
 
     It is slower than emitted code, but made in a twentieth of the time.
 
     Args:
-        steps: the steps that the outputs need; found where they are not given.
+        rows: those that the outputs need.
+        inputs: the places of the arguments.
+        outputs: places, and values that are the same for all arguments.
+        constants: values by place.
+        sizes: the numbers of elements of arrays by place, where they are known.
     """
 
-    def __init__(self, program: Program, outputs: list, steps: list | None = None):
-        wanted = {o.index for o in outputs if isinstance(o, Place)}
-        self.steps = needed_steps(program, wanted) if steps is None else steps
-        self.inputs, self.outputs = list(program.inputs), outputs
-        used = {*wanted, *(place for step in self.steps for place in step.uses)}
-        self.constants = {place: program.constants[place] for place in program.constants.keys() & used}
-        sizes = {place: getattr(x, "size", 0) for place, x in program.values.others.items()}
-        self._large = {place for place, size in sizes.items() if size > LARGE} - wanted
+    def __init__(
+        self,
+        rows: Rows,
+        inputs: Sequence[int],
+        outputs: list,
+        constants: Mapping[int, Any],
+        sizes: Mapping[int, int] = MappingProxyType({}),
+    ):
+        self.rows, self.inputs, self.outputs = rows, inputs, outputs
+        self._all_constants = constants
         self._elements = sum(sizes.values())
-        self._plan: list | None = None
+        wanted = {o.index for o in outputs if isinstance(o, Place)}
+        self._freed = self._last_uses({place for place, size in sizes.items() if size > LARGE} - wanted)
+
+    @classmethod
+    def of_program(cls, program: Program, rows: Rows, outputs: list) -> Reference:
+        """A program as a function of its inputs."""
+        sizes = {place: getattr(x, "size", 0) for place, x in program.values.others.items()}
+        return cls(rows, list(program.inputs), outputs, program.constants, sizes)
+
+    @functools.cached_property
+    def constants(self) -> dict[int, Any]:
+        """The constants that the rows and outputs take, by place."""
+        places = [o.index for o in self.outputs if isinstance(o, Place)]
+        operands = self.rows.operands()
+        used = np.zeros(max([*places, *self._all_constants, operands.max(initial=0)]) + 1, bool)
+        used[operands] = True
+        used[places] = True
+        return {place: value for place, value in self._all_constants.items() if used[place]}
 
     def __call__(self, *arrays) -> list:
         return self.outputs_for(arrays)
@@ -58,83 +77,66 @@ class Reference:
         """
         arrays = list(arrays)
         values = self.values_for(arrays, rounding, free=True)
-        found = [values[o.index] if isinstance(o, Place) else o for o in self.outputs]
+        found = [_numpy_number(values[o.index]) if isinstance(o, Place) else o for o in self.outputs]
         fixed = {id(x) for x in (*arrays, *self.constants.values(), *self.outputs) if isinstance(x, np.ndarray)}
         return owned(found, fixed)
 
     def values_for(self, arrays: Iterable, rounding: Callable | None = None, free: bool = False) -> dict[int, Any]:
-        """The value at each place; without large ones that no later step reads, where ``free``."""
-        if self._plan is None:
-            self._plan = self._planned()
+        """The value at each place, single numbers also as Python's; without large ones that no later row reads, where
+        ``free``."""
+        table, freed = self.rows.table, self._freed if free else {}
         values: dict[int, Any] = dict(self.constants)
         values.update(zip(self.inputs, arrays))
-        for step, kernel, arguments, done in self._plan:
-            if kernel is None:
-                _run_block(step, values, rounding)
-                continue
-            if kernel is _control_results:
-                results = kernel(arguments(values), rounding)
-            elif rounding is None:
-                results = kernel(*arguments(values))
-            else:
-                results = rounding(step.name, kernel, arguments(values))
-            values.update(zip(step.places, results if step.several else (results,)))
-            if free:
-                for place in done:
-                    values[place] = None
+        for start in range(0, len(self.rows), LONGEST):
+            for row in self.rows.words[start : start + LONGEST].tolist():
+                what, place = table.operation(row[0]), row[1]
+                if row[0] < OWN:
+                    given = [values[p] for p in row[2 : 2 + what.operands]]
+                    x = what.compute(*given) if rounding is None else rounding(what.name, what.compute, tuple(given))
+                    values[place] = x[()] if x.__class__ is np.ndarray else x
+                    continue
+                # Kernels of arrays take NumPy's numbers: Python's would be weak.
+                arguments = what.arguments([_numpy_number(values[p]) for p in table.operands(row)])
+                if is_control(what):
+                    results = _control_results(arguments, rounding)
+                elif rounding is None:
+                    results = what.kernel(*arguments)
+                else:
+                    results = rounding(what.name, what.kernel, arguments)
+                if table.several(row):
+                    values.update(zip(table.results(row), results))
+                else:
+                    values[place] = results
+                for p in freed.get(place, ()):
+                    values[p] = None
         return values
 
     def seconds(self) -> float:
         """An estimate of the time of a call."""
-        loops = sum(step.arguments[0].reference_seconds() for step in self.steps if is_control(step))
-        return STEP * count(self.steps) + ELEMENT * self._elements + loops
+        loops = sum(what.pattern[0].reference_seconds() for what in self.rows.operations if is_control(what))
+        return STEP * len(self.rows) + ELEMENT * self._elements + loops
 
-    def _planned(self) -> list[tuple]:
-        is_short = count(self.steps) <= LONGEST_PLAN
-        steps = expanded(self.steps) if is_short else self.steps
-        done: list[list[int]] = [[] for _ in steps]
-        for place, i in last_uses(steps).items():
-            if place in self._large:
-                done[i].append(place)
-        plan: list[tuple] = []
-        for step, over in zip(steps, done):
-            if isinstance(step, Block):
-                plan.append((step, None, None, over))
-                continue
-            kernel = _control_results if is_control(step) else step.function
-            plan.append((step, kernel, _getter(step.arguments), over))
-        return plan
+    def _last_uses(self, places: set[int]) -> dict[int, list[int]]:
+        """For the first result of a row the places, of those given, that no later row reads."""
+        found: dict[int, list[int]] = {}
+        for row in self.rows.words[~self.rows.are_numbers][::-1].tolist() if places else ():
+            last = places.intersection(self.rows.table.operands(row))
+            if last:
+                found[row[1]] = list(last)
+                places -= last
+        return found
 
 
-def is_control(step: Any) -> bool:
-    """True of the step of a loop or branch."""
-    return isinstance(step, Step) and bool(step.arguments) and hasattr(step.arguments[0], "reference_results")
+def _numpy_number(x):
+    return np.float64(x) if x.__class__ is float else x
+
+
+def is_control(what: Operation) -> bool:
+    """True for the operation of a loop or branch."""
+    return bool(what.pattern) and hasattr(what.pattern[0], "reference_results")
 
 
 def _control_results(arguments: tuple, rounding: Callable | None):
-    """The results of a loop or branch, which is the first argument of its step."""
+    """The results of a loop or branch, which is the first argument of its operation."""
     control, *operands = arguments
     return control.reference_results(*operands, rounding=rounding)
-
-
-def _run_block(block: Block, values: dict[int, Any], rounding: Callable | None) -> None:
-    known, made = Operation.known, []
-    for number, result, *operands in block.rows.tolist():
-        what = known[number]
-        given = [values[p] for p in operands[: what.operands]]
-        x = what.compute(*given) if rounding is None else rounding(what.name, what.compute, tuple(given))
-        values[result] = x[()] if x.__class__ is np.ndarray else x
-        made.append(result)
-    for place in made:  # kernels of other steps take NumPy's numbers: Python's would be weak
-        if values[place].__class__ is float:
-            values[place] = np.float64(values[place])
-
-
-def _getter(arguments: tuple) -> Callable[[dict], tuple]:
-    """A function of the values by place to arguments with these at their places."""
-    if all(x.__class__ is Place for x in arguments):
-        get = operator.itemgetter(*arguments)
-        return get if len(arguments) > 1 else lambda values: (get(values),)
-    if not any(places(x) for x in arguments if isinstance(x, (list, tuple))):
-        return lambda values: tuple([values[x] if x.__class__ is Place else x for x in arguments])
-    return lambda values: map_items(lambda x: values[x] if x.__class__ is Place else x, arguments)

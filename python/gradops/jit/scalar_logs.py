@@ -22,10 +22,11 @@ from ..ops._dispatch import registry
 from ..ops._structures import recorder
 from .array import Traced
 from .native.registry import MOVES, rule_of
+from .operations import COPY, NumberOperation, by_determinant, plain_operation
 from .program import Program
-from .scalar_blocks import COPY, WIDTH, Operation, by_determinant, operation
 from .scalar_rules import function_template, kernel_of
 from .scalars import FEW, Scalars
+from .table import WIDTH
 
 
 class Log:
@@ -65,7 +66,7 @@ class Log:
         self._check()
         self._inputs += inputs
         block, given = Scalars(self.program), np.array(words, np.float64).reshape(-1, 3)
-        if len(words) < 3 * FEW and all(word < 16 or isinstance(_entry(word), Operation) for word in words[::3]):
+        if len(words) < 3 * FEW and all(word < 16 or isinstance(_entry(word), NumberOperation) for word in words[::3]):
             last = self._one_by_one(words, block)
         else:
             last = self._together(given, block)
@@ -292,7 +293,7 @@ def _known() -> tuple[np.ndarray, np.ndarray]:
     """By the numbers of a log's operations those of single numbers, and of their operands."""
     for what in OPERATIONS[len(_counts) :]:
         what = COPY if what is None else what  # an element that is read has a gradient of its own each time
-        is_operation = isinstance(what, Operation)
+        is_operation = isinstance(what, NumberOperation)
         _numbers.append(what.number if is_operation else _FUNCTION if isinstance(what, Function) else _MORE)
         _counts.append(what.operands if is_operation else 0)
     return np.frombuffer(_numbers, np.intc), np.frombuffer(_counts, np.intc)
@@ -315,13 +316,13 @@ def _together(x):
 _TOGETHER = Rule("numbers", vjps=(lambda g, saved, edge: g,), elementwise=True, partial=_refuse)
 
 
-def _of_ops() -> dict[str, Operation]:
+def _of_ops() -> dict[str, NumberOperation]:
     """The operations that a log takes, by the name of the op: those of one or two numbers that are native.
 
     Not of steps, whose results may become R's numbers, nor those of :mod:`gradops.scipy`, which comes later.
     """
     found = {"sign": _operation("real_sign", 1)}  # which it is of real numbers
-    found["by_determinant"] = operation("divide", (None, None), by_determinant)
+    found["by_determinant"] = plain_operation("divide", 2, by_determinant)
     for name, entry in registry.items():
         count = len(entry.tensors)
         is_plain = name == entry.name and "." not in name and entry.parameters == entry.tensors and count < 3
@@ -331,8 +332,8 @@ def _of_ops() -> dict[str, Operation]:
     return found
 
 
-def _operation(name: str, count: int) -> Operation:
-    return operation(name, (None,) * count, kernel_of(name, count))
+def _operation(name: str, count: int) -> NumberOperation:
+    return plain_operation(name, count, kernel_of(name, count))
 
 
 MORE = object()
@@ -359,7 +360,7 @@ class Function:
             literals.append(value)
             return -len(literals)
 
-        def add(what: Operation, *given: int) -> int:
+        def add(what: NumberOperation, *given: int) -> int:
             if what.name == "where" and given[0] < 0:
                 return given[1] if literals[-1 - given[0]] else given[2]
             if all(token < 0 for token in given):

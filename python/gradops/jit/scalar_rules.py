@@ -21,9 +21,9 @@ from ..errors import GradopsError
 from ..ops._dispatch import registry
 from ..ops._structures import recorder
 from .array import Place, Traced
+from .operations import NumberOperation, operation
 from .program import Program
-from .scalar_blocks import Operation, operation
-from .steps import direct
+from .steps import OPERAND, direct
 
 
 class Template(NamedTuple):
@@ -40,7 +40,7 @@ class Template(NamedTuple):
     constants: list
 
 
-def template(what: Operation, active: tuple[bool, ...], exponent: Any = None) -> Template:
+def template(what: NumberOperation, active: tuple[bool, ...], exponent: Any = None) -> Template:
     """The rule of an op for the operands that have a gradient.
 
     Args:
@@ -53,7 +53,7 @@ def template(what: Operation, active: tuple[bool, ...], exponent: Any = None) ->
 
 
 @functools.cache
-def _template(what: Operation, active: tuple[bool, ...], exponent: str | None) -> Template:
+def _template(what: NumberOperation, active: tuple[bool, ...], exponent: str | None) -> Template:
     program = Program()
     with changed(recorder, _Writing(program)), changed(recording, True), np.errstate(all="ignore"):
         return _traced(program, what, active, exponent)
@@ -65,21 +65,21 @@ class _Writing(NamedTuple):
     program: Program
 
 
-def _traced(program: Program, what: Operation, active: tuple[bool, ...], exponent: str | None) -> Template:
+def _traced(program: Program, what: NumberOperation, active: tuple[bool, ...], exponent: str | None) -> Template:
     # A rule that branched on values would be traced as the branch that 0.5 takes. The one number that a rule looks at
     # is an exponent that is the same at each call, so it is part of the key.
     operands = [program.input(np.float64(0.5)) for _ in active]
     g = program.input(np.float64(1.5))
     variables = [fresh(x) if on else x for x, on in zip(operands, active)]
     given = [*variables[:-1], float(exponent)] if exponent is not None else variables
-    start = len(program.steps)
+    start = len(program.table)
     y = registry[what.name].call(*what.arguments(given))
     if not getattr(y, "requires_grad", False):
         return Template(_player([], [None] * len(active)), [])
     result = y.data
     leaves = [x for x, on in zip(variables, active) if on]
     # The derivative of an op that is composed reads what its operations found, which the rule then finds again.
-    before = len(program.steps) if len(program.steps) == start + 1 else start
+    before = len(program.table) if len(program.table) == start + 1 else start
     found = engine.run([y], [g], False, False, leaves)
     gradients = [found.get(key(x), (None, None))[1] if on else None for x, on in zip(variables, active)]
 
@@ -98,7 +98,7 @@ def function_template(function: Callable, count: int) -> Template:
     program = Program(of_single_numbers=True)
     with changed(recorder, _Writing(program)), np.errstate(all="ignore"):
         operands = [program.input(np.float64(0.5)) for _ in range(count)]
-        before = len(program.steps)
+        before = len(program.table)
         result = function(*operands)
         names = {x.place.index: f"operands[{i}]" for i, x in enumerate(operands)}
         return _written(program, before, f"`{function}`", names, [result])
@@ -107,9 +107,9 @@ def function_template(function: Callable, count: int) -> Template:
 def is_of_single_numbers(function: Callable, count: int) -> bool:
     """True if a function and its derivatives of all orders are operations on single numbers."""
     known: set[str] = set()  # by name, as of `polygamma` each order follows from the next
-    new: list[Operation] = []
+    new: list[NumberOperation] = []
 
-    def add(what: Operation, *numbers: int) -> int:
+    def add(what: NumberOperation, *numbers: int) -> int:
         new.append(what)
         return 0
 
@@ -134,7 +134,7 @@ def _written(program: Program, before: int, source: str, names: dict[int, str], 
         results: traced numbers, constants and None.
     """
     constants: list = []
-    operations: list[tuple[str, Operation, list[str]]] = []
+    operations: list[tuple[str, NumberOperation, list[str]]] = []
 
     def constant(value) -> str:
         constants.append(np.float64(value) if not isinstance(value, np.bool_) else value)
@@ -147,7 +147,7 @@ def _written(program: Program, before: int, source: str, names: dict[int, str], 
             names[place] = constant(program.constants[place])
         return names[place]
 
-    for step in program.steps[before:]:
+    for step in program.table.rows(before):
         value = program.value(step.places[0])
         if step.several or np.ndim(value) or value.dtype not in (np.float64, np.bool_):
             raise TypeError(f"{source} takes `{step.name}`, which takes more than single numbers")
@@ -161,12 +161,10 @@ def _written(program: Program, before: int, source: str, names: dict[int, str], 
             else:
                 pattern.append(x)
                 continue
-            pattern.append(None)
+            pattern.append(OPERAND)
         if step.name in _OF_ONE:
             names[step.places[0]] = taken[0]
             continue
-        if any(x is None for at, x in enumerate(step.arguments) if at not in numbers):
-            raise TypeError(f"{source} takes `{step.name}` with a setting of None, which stands for a number here")
         own = names[step.places[0]] = f"s{len(operations)}"
         op, kernel = _OF_TRUTH.get(step.name, (step.name, step.function))
         operations.append((own, operation(op, tuple(pattern), kernel), taken))
@@ -183,7 +181,7 @@ _OF_TRUTH: dict[str, tuple[str, Callable]] = {
 """By the op, that of the same meaning for truth values, which among single numbers are 0 and 1."""
 
 
-def _player(operations: list[tuple[str, Operation, list[str]]], results: list[str | None]) -> Callable:
+def _player(operations: list[tuple[str, NumberOperation, list[str]]], results: list[str | None]) -> Callable:
     """A function that does operations, each with the name of its result and the sources of its operands."""
     scope: dict[str, Any] = {f"of_{own}": what for own, what, _ in operations}
     lines = ["def play(add, number, operands, g, constants):\n"]

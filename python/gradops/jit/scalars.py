@@ -2,7 +2,7 @@
 
 A loop over observations is thousands of operations on single float64 numbers. One by one each would go through an op,
 the tape and the program. A caller that has them all beforehand, as R's side does, which logs them, writes them down at
-once: as one :class:`Block` among a program's steps, and as one node of the tape. The rule of that node is again such
+once: as one :class:`.Rows` among a program's steps, and as one node of the tape. The rule of that node is again such
 operations: an op's own rule is traced once for one number (:mod:`.scalar_rules`), and repeated for each.
 """
 
@@ -28,9 +28,10 @@ from ..ops._dispatch import registry
 from ..ops._structures import recorder
 from .array import Place, Traced
 from .native import records
+from .operations import COPY, NumberOperation, plain_operation
 from .program import Program
-from .scalar_blocks import COPY, LONGEST, WIDTH, Operation, operation
 from .scalar_rules import kernel_of, template
+from .table import LONGEST, WIDTH
 
 
 class Numbers:
@@ -115,7 +116,7 @@ class Batches(Numbers):
 
     def write(self, rows: np.ndarray) -> None:
         for number, *operands in rows.tolist():
-            what = Operation.known[number]
+            what = NumberOperation.known[number]
             given = [self._tensors[i] for i in operands[: what.operands]]
             self.input(given[0] if what is COPY else registry[what.name].call(*what.arguments(given)))
 
@@ -424,7 +425,7 @@ class Derivative:
         of, last = self._of, self.last
         done: list[list[int]] = []  # a result of these is -2 less its number among them
         for number, result, *operands in rows:
-            count = Operation.known[number].operands
+            count = NumberOperation.known[number].operands
             on = [of.active[x] << i for i, x in enumerate(operands[:count])]
             ways = [(sum(on), result)] if goes_back else [(1 << i, x) for i, x in enumerate(operands[:count])]
             for flags, source in ways:
@@ -621,12 +622,12 @@ class Form(NamedTuple):
 @functools.cache
 def form(number: int, flags: int, exponent: str | None) -> Form:
     """The rule of an operation for the operands whose bits are set."""
-    what = Operation.known[number]
+    what = NumberOperation.known[number]
     if what is COPY:
         return Form([], [(0, THROUGH)] if flags else [], [])
     rows: list[tuple[int, tuple[int, ...]]] = []
 
-    def add(of: Operation, *tokens: int) -> int:
+    def add(of: NumberOperation, *tokens: int) -> int:
         rows.append((of.number, tokens))
         return OWN + len(rows) - 1
 
@@ -639,7 +640,7 @@ def form(number: int, flags: int, exponent: str | None) -> Form:
 
 def _operands() -> np.ndarray:
     """The number of operands of each operation."""
-    known = Operation.known
+    known = NumberOperation.known
     while len(_counts) < len(known):
         _counts.append(known[len(_counts)].operands)
     return np.frombuffer(_counts, np.int8)
@@ -654,5 +655,5 @@ _OF_OPERANDS = np.array([0, 1, 3, 7], np.uint8)
 _TOO_LATE = "the gradient of a number was asked for while a gradient went through its operations."
 
 _EMPTY = Rule("scalars", vjp=lambda g, saved, edge: [])
-_ADD, _MULTIPLY, _POWER = (operation(name, (None, None), kernel_of(name, 2)) for name in ("add", "multiply", "power"))
-_ABS, _SQUARE = (operation(name, (None,), kernel_of(name, 1)) for name in ("abs", "square"))
+_ADD, _MULTIPLY, _POWER = (plain_operation(name, 2, kernel_of(name, 2)) for name in ("add", "multiply", "power"))
+_ABS, _SQUARE = (plain_operation(name, 1, kernel_of(name, 1)) for name in ("abs", "square"))

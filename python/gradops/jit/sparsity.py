@@ -20,9 +20,8 @@ from ..backends._keys import plain
 from ..ops._dispatch import facts_of
 from ..ops._matrices import is_vector
 from .array import Place
-from .liveness import last_uses, needed_steps
+from .liveness import last_uses, needed_rows
 from .program import Program
-from .scalar_blocks import expanded
 from .steps import Step, places
 
 NOTHING: frozenset = frozenset()
@@ -77,7 +76,7 @@ def dependence(program: Program, outputs: list, sources: list[int]) -> list[np.n
         analysis.found[place] = _singles(start, math.prod(shape)).reshape(shape)
         start += math.prod(shape)
     wanted = {p.index for p in outputs if isinstance(p, Place)}
-    steps = expanded(needed_steps(program, wanted))
+    steps = list(needed_rows(program, wanted))
     last = last_uses(steps)
     for i, step in enumerate(steps):
         analysis.take(step)

@@ -14,17 +14,33 @@ from ..backends.numpy.base import WEAK_NUMBERS
 from .array import Place, Traced, frozen
 
 
+class _Operand:
+    """The class of :data:`OPERAND`."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "_"
+
+
+OPERAND = _Operand()
+"""Stands for a value among the arguments of an operation."""
+
+
 class Step(Call):
     """One call: a kernel, its arguments with a :class:`Place` for each earlier value, and where its results go.
 
     Attributes:
         places: the places of its results.
-        several: where the kernel gives several results ``list`` or ``tuple``, or True; else ``places`` is of one.
+        several: ``list`` or ``tuple`` if the kernel gives several results, True if something like them; else None.
         uses: the numbers of the places among the arguments, each once.
+        table, row: the table that it is a row of, and the row's words, if it is one.
     """
 
-    __slots__ = ("name", "places", "several", "uses")
+    __slots__ = ("name", "places", "several", "uses", "table", "row")
     kind = Place
+    table: Any
+    row: list[int]
 
     def __init__(self, name: str, kernel: Callable, arguments: tuple, places: tuple[Any, ...], several: Any):
         super().__init__(kernel, arguments)
@@ -32,6 +48,10 @@ class Step(Call):
         self.places = places
         self.several = several
         self.uses = distinct(arguments)
+
+    def split(self) -> tuple[tuple, list[Place]]:
+        """The arguments with :data:`OPERAND` for each place, and the places."""
+        return split(self.arguments, Place, lambda place: place)
 
 
 _PLAIN = frozenset((int, float, bool, str, type(None), np.float64, np.int64))
@@ -47,6 +67,20 @@ def is_plain(x) -> bool:
     return kind is tuple and all(map(is_plain, x))
 
 
+def split(arguments: tuple, kind: type, place: Callable) -> tuple[tuple, list[Place]]:
+    """Arguments with :data:`OPERAND` for each instance of ``kind``, and the places of these."""
+    found: list[Place] = []
+
+    def operand(x):
+        if x.__class__ is not kind:
+            return x
+        found.append(place(x))
+        return OPERAND
+
+    pattern = [operand(x) if x.__class__ is kind or is_plain(x) else map_items(operand, x) for x in arguments]
+    return tuple(pattern), found
+
+
 def with_arrays(function: Callable, value):
     """An argument, or nested lists and tuples of them, with ``function`` of each traced array in it."""
     return map_items(lambda x: function(x) if x.__class__ is Traced else x, value)
@@ -54,14 +88,7 @@ def with_arrays(function: Callable, value):
 
 values_of = functools.partial(with_arrays, operator.attrgetter("value"))
 """Arguments of a kernel for traced ones."""
-_place_of = operator.attrgetter("place")
-
-
-def placed(arguments: tuple) -> tuple:
-    """Arguments with places for traced arrays."""
-    return tuple(
-        [x.place if x.__class__ is Traced else x if is_plain(x) else with_arrays(_place_of, x) for x in arguments]
-    )
+place_of = operator.attrgetter("place")
 
 
 def places(spec) -> list[Place]:

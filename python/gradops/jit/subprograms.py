@@ -9,6 +9,7 @@ tape then recorded, on a program that does its steps for other arguments (:meth:
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -27,10 +28,11 @@ from ..ops._structures import recorder
 from . import emission
 from .array import Place
 from .dependencies import Captured
-from .liveness import needed_steps
+from .liveness import needed_rows
 from .program import Program
 from .reference import Reference
-from .steps import same
+from .steps import Step, same
+from .table import Rows
 
 
 def reached(
@@ -98,7 +100,8 @@ class Body:
         recorded: True if its arguments are variables.
 
     Attributes:
-        program: its steps; the inputs are its arguments, and then the arrays that it uses of ``outer``.
+        program: its table; the inputs are its arguments, and then the arrays that it uses of ``outer``.
+        rows: those that its results need.
         outputs: the places of its results, by list.
         held: the arrays of ``outer`` that it uses.
         edges: where gradients go on to its closure: nodes and leaves of the tape.
@@ -124,7 +127,7 @@ class Body:
         inner.finish()
         self.held = [x for x, _ in inner.held]
         inner.inputs += [own.place.index for _, own in inner.held]
-        self.steps = needed_steps(inner, {p.index for group in self.outputs for p in group})
+        self.rows = needed_rows(inner, {p.index for group in self.outputs for p in group})
         self._emitted: Any = None
         self._reference: Reference | None = None
         self._record([list(group) for group in results])
@@ -160,15 +163,21 @@ class Body:
             return bool(around) and not any(body.in_use for body in around)
         return not getattr(edge, "gradops_body", self).in_use
 
-    def changed(self, steps: list, outputs: list | None = None, inputs: list | None = None) -> Body:
-        """A body that does other steps of its program, with other results or inputs."""
+    def changed(self, rows: Rows, outputs: list | None = None, inputs: list | None = None) -> Body:
+        """A body that does other rows of its program, with other results or inputs."""
         new = copy.copy(self)
         new.program = copy.copy(self.program)
-        new.program.steps = new.steps = steps
+        new.rows = rows
+        new.__dict__.pop("steps", None)
         new.program.inputs = inputs or self.program.inputs
         new.outputs, new._emitted = outputs or self.outputs, None
         new._reference = None
         return new
+
+    @functools.cached_property
+    def steps(self) -> list[Step]:
+        """Its rows as steps, each of which is one object for as long as the body lives."""
+        return list(self.rows)
 
     def values(self, group: int) -> list:
         """The values of some of its results for the examples."""
@@ -178,7 +187,7 @@ class Body:
         """True if two traces of one function, for other values, did the same."""
         mine, others = self.program, other.program
         places = dict(zip(mine.inputs, others.inputs))
-        if len(mine.inputs) != len(others.inputs) or len(self.steps) != len(other.steps):
+        if len(mine.inputs) != len(others.inputs) or len(self.rows) != len(other.rows):
             return False
         if [x.place for x in self.held] != [x.place for x in other.held]:
             return False
@@ -192,7 +201,7 @@ class Body:
                 return len(a) == len(b) and all(map(agree, a, b))
             return same(a, b)
 
-        for a, b in zip(self.steps, other.steps):
+        for a, b in zip(self.rows, other.rows):
             if a.name != b.name or not agree(a.arguments, b.arguments):
                 return False
             places.update(zip(a.places, b.places))
@@ -286,14 +295,16 @@ class Body:
         """The body as a function of its arguments and the arrays used of ``outer``, to a list of all results."""
         if self._emitted is None:
             self._emitted = emission.function(
-                self.program, [p for group in self.outputs for p in group], is_repeated=True
+                self.program, [p for group in self.outputs for p in group], rows=self.rows, is_repeated=True
             )
         return self._emitted
 
     def reference(self) -> Reference:
         """The same function by the reference executor."""
         if self._reference is None:
-            self._reference = Reference(self.program, [p for group in self.outputs for p in group], self.steps)
+            self._reference = Reference.of_program(
+                self.program, self.rows, [p for group in self.outputs for p in group]
+            )
         return self._reference
 
     def forget(self) -> None:

@@ -24,8 +24,8 @@ from . import native
 from .agreement import agree, report, roundings
 from .program import Program
 from .reference import Reference
-from .scalar_blocks import count, expanded
 from .steps import Step
+from .table import Rows
 
 SHARE = 0.02
 """The largest share of the running time that checks take."""
@@ -54,14 +54,14 @@ class Verification:
         function: Any,
         scope: dict,
         program: Program,
-        steps: list,
+        rows: Rows,
         outputs: list,
         is_guarded: bool,
         is_sampled: bool,
     ):
         self._function_of = weakref.ref(function)  # whose globals hold this, and would never be freed with it
         self._is_guarded = is_guarded
-        self._reference = Reference(program, outputs, steps)
+        self._reference = Reference.of_program(program, rows, outputs)
         self._is_sampled = is_sampled
         self._calls = 1
         self.failed = ""
@@ -234,7 +234,7 @@ class Verification:
 
     def _culprit(self, arrays) -> tuple:
         """Return the first op whose native code is wrong, with its result and NumPy's, or three None."""
-        if count(self._reference.steps) > LONGEST_SEARCH:
+        if len(self._reference.rows) > LONGEST_SEARCH:
             return None, None, None
         try:
             with np.errstate(all="ignore"):
@@ -249,9 +249,8 @@ def _wrong_op(reference: Reference, arrays) -> tuple:
     for place in range(1, size):
         program.new(values.get(place, 0.0) if values.get(place) is not None else 0.0)
     program.constants, program.inputs = dict(reference.constants), list(reference.inputs)
-    steps = expanded(reference.steps)
-    made_by = {place: step for step in steps for place in step.places}
-    lowered, _ = native.lowered(program, list(steps), set(made_by))
+    made_by = {place: step for step in reference.rows for place in step.places}
+    lowered, _ = native.lowered(program, reference.rows, set(made_by))
     for step in lowered:
         if not isinstance(step.function, (native.Run, native.Tiles)):
             continue

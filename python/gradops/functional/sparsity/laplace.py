@@ -28,8 +28,7 @@ from ...autodiff.variable import data_of, is_active
 from ...errors import JitError
 from ...jit.array import Traced
 from ...jit.compiled import Compiled
-from ...jit.liveness import needed_steps
-from ...jit.scalar_blocks import expanded
+from ...jit.liveness import needed_rows
 from .. import forward
 from ..columns import by_columns
 from ..matrices import hvp
@@ -180,7 +179,7 @@ def _needs(y, x: Any) -> bool:
     """Whether an array is computed from another one, an argument."""
     if not isinstance(y, Traced):
         return False
-    return any(x.place in step.uses for step in expanded(needed_steps(x.program.so_far(), [y.place])))
+    return x.place in needed_rows(x.program, [y.place]).operands()
 
 
 def _refuse_unnatural(node) -> None:
@@ -192,7 +191,7 @@ def _dependence(y, x: Any):
     """The pattern of the elements of an array that depend on those of another."""
     if not isinstance(y, Traced):
         return np.zeros((x.size, x.size), bool)
-    return patterns.pattern(x.program.so_far(), [y.place], [x.place])
+    return patterns.pattern(x.program, [y.place], [x.place])
 
 
 def _gradients(pairs: list, xs) -> list:

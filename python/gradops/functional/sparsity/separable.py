@@ -127,7 +127,7 @@ class AffineParts:
 
     def _pattern(self, parts: list, sources: list):
         places = [getattr(x, "place", x) for x in (data_of(_whole(*pair)) for pair in zip(parts, self.ends))]
-        return patterns.pattern(self._program.so_far(), places, [source.place for source in sources])
+        return patterns.pattern(self._program, places, [source.place for source in sources])
 
     def _second(self, directions: list) -> list:
         known = {key(e): v for e, v in zip(self.ends, directions)}

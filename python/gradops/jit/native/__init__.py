@@ -19,6 +19,7 @@ from typing import Any
 
 from ..program import Program
 from ..steps import Step
+from ..table import Rows
 from . import loops as _loops  # noqa: F401  # these register their rules
 from . import machine
 from . import positions as _positions  # noqa: F401
@@ -35,14 +36,14 @@ from .tiles import tiled as _tiled
 __all__ = ["Explained", "Run", "Tiles", "alone", "lowered", "mark_operands"]
 
 
-def lowered(program: Program, steps: list[Step], wanted: set[int]) -> tuple[list[Step], Explained]:
-    """The steps of a program, with runs of native code for those that can be native, and an explanation of that."""
+def lowered(program: Program, rows: Rows, wanted: set[int]) -> tuple[list[Step], Explained]:
+    """The rows of a program as steps, with runs of native code for those that can be native, and an explanation."""
     found = machine.machine()
     if found is None or not program.root.is_native:
-        return steps, Explained(steps, [], {}, "native=False" if found else machine.why_not())
-    new, refused = _lowered(program, _tiled(program, steps, wanted, found), wanted, found)
+        return list(rows), Explained(len(rows), [], {}, "native=False" if found else machine.why_not())
+    new, refused = _lowered(program, _tiled(program, rows.stretches(), wanted, found), wanted, found)
     refused = Counter({key: times for key, times in refused.items() if key[0] != NATIVE})
-    return new, Explained(steps, [s.function for s in new if isinstance(s.function, (Run, Tiles))], refused)
+    return new, Explained(len(rows), [s.function for s in new if isinstance(s.function, (Run, Tiles))], refused)
 
 
 class Alone:
@@ -69,8 +70,8 @@ def alone(name: str, kernel: Callable, groups: Sequence[Sequence], examples: Seq
     program = Program()
     places = [tuple(program.input(x).place for x in group) for group in groups]
     results = [program.input(x).place.index for x in examples]
-    step = Step(name, kernel, (kernel, *places), tuple(results), True)
-    (made, *_), _ = lowered(program, [step], set(results))
-    if made is step:
+    step = Step(name, kernel, (kernel, *places), tuple(results), list)
+    (made, *_), _ = lowered(program, program.table.rows_of([step]), set(results))
+    if not isinstance(made.function, Run):
         return None
     return Alone(made.function, [program.inputs.index(p.index) for p in made.arguments])

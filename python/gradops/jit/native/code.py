@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..scalar_blocks import by_determinant
 from .instructions import FUNCTIONS, NUMBERS, OPERATIONS, ROWS, SHORT, VECTOR, WHOLES, named
 from .machine import Machine
 
@@ -46,34 +45,22 @@ class Outside(NotNative):
         self.step, self.reason = step, str(reason)
 
 
-class Checked:
-    """Instructions that replace a kernel where they reach their end; where not, and in a replay, the kernel runs.
+class OutsideCall:
+    """A kernel that runs while native code waits.
 
     Attributes:
-        end: where the instructions after them stand.
+        end: where the instructions after it stand.
     """
 
-    def __init__(self, kernel: Callable, given: list[tuple[np.ndarray, np.dtype]]):
-        self._kernel, self._given = kernel, given
-        self._results: list = []
-        self.end = 0
+    def __init__(self, kernel: Callable, operands: list[tuple[np.ndarray, np.dtype]], results: list, end: int):
+        self._kernel, self._operands, self._results, self.end = kernel, operands, results, end
 
-    def ends(self, code: Code, results: list) -> None:
-        """Note that no more instructions follow, and the cells of their results."""
-        self.end, self._results = code.here(), results
-        code._together.clear()  # by instructions that may be passed over
-
-    def redo(self, memory: np.ndarray) -> None:
+    def run(self, memory: np.ndarray) -> None:
         """Run the kernel on the memory."""
         whole = memory.view(np.int64)
-        found = self._kernel(*[(whole if t in WHOLES else memory)[cells].astype(t) for cells, t in self._given])
+        found = self._kernel(*[(whole if t in WHOLES else memory)[cells].astype(t) for cells, t in self._operands])
         for cells, x in zip(self._results, found if isinstance(found, (tuple, list)) else [found]):
             (whole if x.dtype in WHOLES else memory)[cells] = x
-
-
-def _regular(determinant) -> tuple:
-    by_determinant(1.0, determinant)
-    return ()
 
 
 class Factor(NamedTuple):
@@ -90,7 +77,7 @@ class Code:
 
     Attributes:
         words: the instructions.
-        checks: those among them that may end the program, by number.
+        calls: the kernels for which they wait, by number.
         by_position: cells of arrays that are read or written where values say.
         size: the size of the memory in numbers.
         passes: the instructions that loops run in a call, of each its rounds times its body, as if it began once.
@@ -109,7 +96,7 @@ class Code:
         self.passes = 0
         self.few = 1
         self.initial: list[tuple[int, np.ndarray | np.float64]] = []
-        self.checks: list[Checked] = []
+        self.calls: list[OutsideCall] = []
         self.by_position: list[range] = []
         self._numbers: dict[bytes, int] = {}
         self._forms: dict[str, tuple[int, list[int]]] = {}
@@ -388,12 +375,6 @@ class Code:
         self.words.extend((NUMBERS["index"], out, cell, size, axis))
         return out
 
-    def checked(self, kernel: Callable, given: list[tuple[np.ndarray, np.dtype]]) -> Checked:
-        """Begin instructions that replace ``kernel`` on arrays ``given`` by their cells and dtypes."""
-        self.words.extend((NUMBERS["checked"], len(self.checks), 0, 0, 0))
-        self.checks.append(Checked(kernel, given))
-        return self.checks[-1]
-
     def with_checks(self, words: np.ndarray, first: int, determinants: np.ndarray, zero: int) -> np.ndarray:
         """Instructions in rows, after those of determinants others that end the program where one is 0.
 
@@ -405,25 +386,20 @@ class Code:
         """
         count, (number, more) = len(determinants), self.form("not_equal")
         is_good = self.new((count,))
-        checks = np.zeros((count, 3, SHORT), np.intc)
-        checks[:, 0, 0], checks[:, 0, 1] = NUMBERS["checked"], np.arange(len(self.checks), len(self.checks) + count)
-        checks[:, 1, :4] = np.stack([np.full(count, number), is_good, determinants, np.full(count, zero)], 1)
-        checks[:, 1, 4 : 4 + len(more)] = more
-        checks[:, 2, 0], checks[:, 2, 1] = NUMBERS["require"], is_good
+        checks = np.zeros((count, 2, SHORT), np.intc)
+        checks[:, 0, :4] = np.stack([np.full(count, number), is_good, determinants, np.full(count, zero)], 1)
+        checks[:, 0, 4 : 4 + len(more)] = more
+        checks[:, 1, 0], checks[:, 1, 1] = NUMBERS["require"], is_good
         before = np.maximum(determinants - first + 1, 0)
-        for end, cell in zip((before + 3 * np.arange(1, count + 1)).tolist(), determinants.tolist()):
-            self.checks.append(Checked(_regular, [(np.asarray(cell), FLOATS[0])]))
-            self.checks[-1].end = self.here() + SHORT * end
-        return np.insert(words, np.repeat(before, 3), checks.reshape(-1, SHORT), 0)
+        return np.insert(words, np.repeat(before, 2), checks.reshape(-1, SHORT), 0)
 
     def call(self, kernel: Callable, given: list[tuple[np.ndarray, np.dtype]], results: list) -> None:
         """Run ``kernel`` on arrays, by their cells and dtypes, which gives those with the cells of ``results``."""
-        self.words.extend((NUMBERS["outside"], len(self.checks), 0, 0, 0))
-        self.checks.append(Checked(kernel, given))
-        self.checks[-1].ends(self, results)
+        self.words.extend((NUMBERS["outside"], len(self.calls), 0, 0, 0))
+        self.calls.append(OutsideCall(kernel, given, results, self.here()))
 
     def require(self, cell: int) -> None:
-        """End the program where ``cell`` is 0; only within :meth:`checked` instructions."""
+        """End the program where ``cell`` is 0, as NumPy's kernels must run."""
         self.words.extend((NUMBERS["require"], cell, 0, 0, 0))
 
     def skip_unless(self, cell: int) -> int:

@@ -8,14 +8,12 @@ stride of c, unused)``, and its results lie side by side.
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-
-from ... import _scipy
-from ...backends.numpy.reductions import log_softmax, logsumexp, softmax
 
 # Instructions on whole numbers, which stand in memory as the 64 bits of an int64.
 #
@@ -23,44 +21,30 @@ from ...backends.numpy.reductions import log_softmax, logsumexp, softmax
 
 WHOLES = (np.dtype("int64"), np.dtype("int32"))
 
-_LIKE: dict[str, tuple[Callable, str]] = {
-    "add": (np.add, "{t}r = add i64 {t}x, {t}y"),
-    "subtract": (np.subtract, "{t}r = sub i64 {t}x, {t}y"),
-    "multiply": (np.multiply, "{t}r = mul i64 {t}x, {t}y"),
-    "negative": (np.negative, "{t}r = sub i64 0, {t}x"),
-    "absolute": (
-        np.absolute,
-        "{t}m = sub i64 0, {t}x\n{t}c = icmp slt i64 {t}x, 0\n{t}r = select i1 {t}c, i64 {t}m, i64 {t}x",
-    ),
-    "sign": (
-        np.sign,
-        "{t}p = icmp sgt i64 {t}x, 0\n{t}a = zext i1 {t}p to i64\n{t}m = ashr i64 {t}x, 63\n{t}r = or i64 {t}a, {t}m",
-    ),
-    "maximum": (np.maximum, "{t}c = icmp sgt i64 {t}x, {t}y\n{t}r = select i1 {t}c, i64 {t}x, i64 {t}y"),
-    "minimum": (np.minimum, "{t}c = icmp slt i64 {t}x, {t}y\n{t}r = select i1 {t}c, i64 {t}x, i64 {t}y"),
-    "fmax": (np.fmax, "{t}c = icmp sgt i64 {t}x, {t}y\n{t}r = select i1 {t}c, i64 {t}x, i64 {t}y"),
-    "fmin": (np.fmin, "{t}c = icmp slt i64 {t}x, {t}y\n{t}r = select i1 {t}c, i64 {t}x, i64 {t}y"),
-    **{
-        f"bitwise_{name}": (getattr(np, f"bitwise_{name}"), f"{{t}}r = {name} i64 {{t}}x, {{t}}y")
-        for name in ("and", "or", "xor")
-    },
-    "bitwise_not": (np.invert, "{t}r = xor i64 {t}x, -1"),
-    "left_shift": (
-        np.left_shift,
-        """{t}c = icmp ult i64 {t}y, 64
+_LIKE: dict[str, str] = {
+    "add": "{t}r = add i64 {t}x, {t}y",
+    "subtract": "{t}r = sub i64 {t}x, {t}y",
+    "multiply": "{t}r = mul i64 {t}x, {t}y",
+    "negative": "{t}r = sub i64 0, {t}x",
+    "absolute": "{t}m = sub i64 0, {t}x\n{t}c = icmp slt i64 {t}x, 0\n{t}r = select i1 {t}c, i64 {t}m, i64 {t}x",
+    "sign": """{t}p = icmp sgt i64 {t}x, 0
+{t}a = zext i1 {t}p to i64
+{t}m = ashr i64 {t}x, 63
+{t}r = or i64 {t}a, {t}m""",
+    "maximum": "{t}c = icmp sgt i64 {t}x, {t}y\n{t}r = select i1 {t}c, i64 {t}x, i64 {t}y",
+    "minimum": "{t}c = icmp slt i64 {t}x, {t}y\n{t}r = select i1 {t}c, i64 {t}x, i64 {t}y",
+    "fmax": "{t}c = icmp sgt i64 {t}x, {t}y\n{t}r = select i1 {t}c, i64 {t}x, i64 {t}y",
+    "fmin": "{t}c = icmp slt i64 {t}x, {t}y\n{t}r = select i1 {t}c, i64 {t}x, i64 {t}y",
+    **{f"bitwise_{name}": f"{{t}}r = {name} i64 {{t}}x, {{t}}y" for name in ("and", "or", "xor")},
+    "bitwise_not": "{t}r = xor i64 {t}x, -1",
+    "left_shift": """{t}c = icmp ult i64 {t}y, 64
 {t}n = and i64 {t}y, 63
 {t}s = shl i64 {t}x, {t}n
 {t}r = select i1 {t}c, i64 {t}s, i64 0""",
-    ),
-    "right_shift": (
-        np.right_shift,
-        "{t}c = icmp ult i64 {t}y, 64\n{t}n = select i1 {t}c, i64 {t}y, i64 63\n{t}r = ashr i64 {t}x, {t}n",
-    ),
+    "right_shift": "{t}c = icmp ult i64 {t}y, 64\n{t}n = select i1 {t}c, i64 {t}y, i64 63\n{t}r = ashr i64 {t}x, {t}n",
     # by divisors other than 0 and -1, which the rules see to
-    "fmod": (np.fmod, "{t}r = srem i64 {t}x, {t}y"),
-    "floor_divide": (
-        np.floor_divide,
-        """{t}q = sdiv i64 {t}x, {t}y
+    "fmod": "{t}r = srem i64 {t}x, {t}y",
+    "floor_divide": """{t}q = sdiv i64 {t}x, {t}y
 {t}l = srem i64 {t}x, {t}y
 {t}s = xor i64 {t}l, {t}y
 {t}o = icmp slt i64 {t}s, 0
@@ -68,25 +52,21 @@ _LIKE: dict[str, tuple[Callable, str]] = {
 {t}b = and i1 {t}o, {t}n
 {t}d = sext i1 {t}b to i64
 {t}r = add i64 {t}q, {t}d""",
-    ),
-    "mod": (
-        np.mod,
-        """{t}l = srem i64 {t}x, {t}y
+    "mod": """{t}l = srem i64 {t}x, {t}y
 {t}s = xor i64 {t}l, {t}y
 {t}o = icmp slt i64 {t}s, 0
 {t}n = icmp ne i64 {t}l, 0
 {t}b = and i1 {t}o, {t}n
 {t}d = select i1 {t}b, i64 {t}y, i64 0
 {t}r = add i64 {t}l, {t}d""",
-    ),
 }
 _COMPARED = {
-    "equal": (np.equal, "eq"),
-    "not_equal": (np.not_equal, "ne"),
-    "less": (np.less, "slt"),
-    "less_equal": (np.less_equal, "sle"),
-    "greater": (np.greater, "sgt"),
-    "greater_equal": (np.greater_equal, "sge"),
+    "equal": "eq",
+    "not_equal": "ne",
+    "less": "slt",
+    "less_equal": "sle",
+    "greater": "sgt",
+    "greater_equal": "sge",
 }
 _UNCHANGED = ("floor", "ceil", "trunc", "rint", "copy", "where")
 """Instructions that are the same for whole numbers as for others."""
@@ -99,54 +79,25 @@ def named(name: str) -> str | None:
     return name if name in ("copy", "where") else "copy" if name in _UNCHANGED else None
 
 
-def whole(x):
-    """Numbers of the memory as the int64 that they are."""
-    return x.view(np.int64)
-
-
-def _bits(x):
-    return np.asarray(x, np.int64).view(np.float64)
-
-
-def _of_wholes(ufunc: Callable, gives_wholes: bool) -> Callable:
-    def meaning(*operands):
-        result = ufunc(*map(whole, operands))
-        return _bits(result) if gives_wholes else result
-
-    return meaning
-
-
 _X = "{t}x = bitcast double {x} to i64\n"
 _Y = "{t}y = bitcast double {y} to i64\n"
 _R = "\n{r} = bitcast i64 {t}r to double"
 
 
-def operations(make: Callable) -> dict:
-    """The operations by their names; ``make`` makes one of its meaning, LLVM's source and the number of operands."""
+def _whole_operations(make: Callable) -> dict:
+    """The operations on whole numbers; ``make`` makes one of LLVM's source and the number of operands."""
     found = {}
-    for name, (meaning, source) in _LIKE.items():
+    for name, source in _LIKE.items():
         count = 2 if "{t}y" in source else 1
-        found[f"whole_{name}"] = make(_of_wholes(meaning, True), _X + _Y * (count - 1) + source + _R, count)
-    for name, (meaning, predicate) in _COMPARED.items():
+        found[f"whole_{name}"] = make(_X + _Y * (count - 1) + source + _R, count)
+    for name, predicate in _COMPARED.items():
         source = f"{_X}{_Y}{{t}}c = icmp {predicate} i64 {{t}}x, {{t}}y\n{{r}} = uitofp i1 {{t}}c to double"
-        found[f"whole_{name}"] = make(_of_wholes(meaning, False), source, 2)
-    found["narrow"] = make(
-        lambda x: _bits(whole(x).astype(np.int32)),
-        _X + "{t}n = trunc i64 {t}x to i32\n{t}r = sext i32 {t}n to i64" + _R,
-        1,
-    )
-    found["float64_of_whole"] = make(lambda x: whole(x).astype(np.float64), _X + "{r} = sitofp i64 {t}x to double", 1)
-    found["float32_of_whole"] = make(
-        lambda x: whole(x).astype(np.float32).astype(np.float64),
-        _X + "{t}s = sitofp i64 {t}x to float\n{r} = fpext float {t}s to double",
-        1,
-    )
-    found["int64_of_float"] = make(lambda x: _bits(x.astype(np.int64)), "{t}r = fptosi double {x} to i64" + _R, 1)
-    found["int32_of_float"] = make(
-        lambda x: _bits(x.astype(np.int32)),
-        "{t}n = fptosi double {x} to i32\n{t}r = sext i32 {t}n to i64" + _R,
-        1,
-    )
+        found[f"whole_{name}"] = make(source, 2)
+    found["narrow"] = make(_X + "{t}n = trunc i64 {t}x to i32\n{t}r = sext i32 {t}n to i64" + _R, 1)
+    found["float64_of_whole"] = make(_X + "{r} = sitofp i64 {t}x to double", 1)
+    found["float32_of_whole"] = make(_X + "{t}s = sitofp i64 {t}x to float\n{r} = fpext float {t}s to double", 1)
+    found["int64_of_float"] = make("{t}r = fptosi double {x} to i64" + _R, 1)
+    found["int32_of_float"] = make("{t}n = fptosi double {x} to i32\n{t}r = sext i32 {t}n to i64" + _R, 1)
     return found
 
 
@@ -166,12 +117,12 @@ class Operation(NamedTuple):
     """The computation of an instruction.
 
     Attributes:
-        meaning: NumPy's function of the operands.
+        meaning: NumPy's function, by which the kernels that are it are found; None if it is none's.
         source: LLVM's, of ``{x}``, ``{y}`` and ``{z}`` into ``{r}``; ``{t}`` begins the names of temporaries.
         operands: their number.
     """
 
-    meaning: Callable
+    meaning: Callable | None
     source: str
     operands: int = 2
 
@@ -293,37 +244,20 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "logaddexp": Operation(np.logaddexp, "{r} = call double @logaddexp(double {x}, double {y}, ptr %functions)"),
     **FUSED,
-    **operations(Operation),
+    **_whole_operations(functools.partial(Operation, None)),
 }
 """The elementwise operations, by the ufuncs' names; ``single`` rounds a result to float32 in its place."""
 
 SIDE_BY_SIDE = ("add", "subtract", "multiply", "divide", "negative", "absolute", "sqrt", "copy")
 """Those with loops of their own for operands that lie side by side, of which the processor takes several at once."""
 
-CALLED: dict[str, Callable] = {
-    "sum": np.add.reduce,
-    "logsumexp": logsumexp,
-    "argmax": lambda x: _bits(np.argmax(x)),
-    "argmin": lambda x: _bits(np.argmin(x)),
-    "whole_argmax": _of_wholes(np.argmax, True),
-    "whole_argmin": _of_wholes(np.argmin, True),
-}
+CALLED = ("sum", "logsumexp", "argmax", "argmin", "whole_argmax", "whole_argmin")
 """Those of :data:`REDUCTIONS` that are functions of the machine's, with the same names there."""
 
-REDUCTIONS: dict[str, Callable] = {
-    "prod": np.multiply.reduce,
-    "max": np.maximum.reduce,
-    "min": np.minimum.reduce,
-    **CALLED,
-}
+REDUCTIONS = ("prod", "max", "min", *CALLED)
 """The operations on one vector that give a number."""
 
-OF_ROWS: dict[str, Callable] = {
-    "softmax": softmax,
-    "log_softmax": log_softmax,
-    "argsort": lambda x: _bits(np.argsort(x, kind="stable")),
-    "whole_argsort": lambda x: _bits(np.argsort(whole(x), kind="stable")),
-}
+OF_ROWS = ("softmax", "log_softmax", "argsort", "whole_argsort")
 """The operations on one vector that give one: the last the positions of its elements in rising order."""
 
 
@@ -331,18 +265,14 @@ class Function(NamedTuple):
     """A function of the C library or of SciPy that the machine calls by its address.
 
     Attributes:
-        meaning: NumPy's or SciPy's function of the operands.
+        meaning: NumPy's function, by which the kernels that are it are found; None for SciPy's.
         symbol: its name in the C library, or in ``scipy.special.cython_special``.
     """
 
-    meaning: Callable
+    meaning: Callable | None
     symbol: str
     operands: int = 1
     of_scipy: bool = False
-
-
-def _of_scipy(name: str, operands: int) -> Function:
-    return Function(lambda *xs: getattr(_scipy.special, name)(*xs), name, operands, of_scipy=True)
 
 
 OF_ONE = """gammaln psi erf erfc erfinv ndtr expit i0 i1 i0e i1e k0 k1 k0e k1e j0 j1 y0 y1 gamma rgamma log_ndtr
@@ -364,7 +294,7 @@ FUNCTIONS: dict[str, Function] = {
     "hypot": Function(np.hypot, "hypot", 2),
     "fmod": Function(np.fmod, "fmod", 2),
     "nextafter": Function(np.nextafter, "nextafter", 2),
-    **{name: _of_scipy(name, operands) for name, operands in OF_SCIPY.items()},
+    **{name: Function(None, name, operands, of_scipy=True) for name, operands in OF_SCIPY.items()},
 }
 
 CALLS = ("c1", "c2", "scipy1", "scipy2")
@@ -378,7 +308,7 @@ ROWS: dict[str, tuple[str, int]] = {
 MATRICES = ("product", "factor", "solved", "inverse")
 OTHERS = (
     "dot", *OF_ROWS, "pick", *MATRICES, "gather", *ROWS,
-    "again", "unless", "index", "checked", "require", "outside",
+    "again", "unless", "index", "require", "outside",
 )  # fmt: skip
 """``dot`` of two vectors; ``gather``: ``n`` words with the positions of its operands follow it; ``pick``: of a vector
 at ``a`` the elements at the ``n`` positions, whole numbers from ``b`` on.
@@ -390,15 +320,15 @@ columns that do.
 By LAPACK, of a matrix of ``n`` rows whose columns lie one after the other at ``result``, in its place: ``factor``, with
 the exchanges of rows at ``a``, 0 at ``b`` for a singular matrix and at ``c`` the sign of the exchanges; ``inverse``, of
 such a factor, exchanges at ``a``, and room for ``n`` numbers at ``b``; ``solved``, of ``c`` right sides at ``result``,
-factor at ``a``, exchanges at ``b``, and ``sa`` 1 for the transposed system. Only within ``checked``.
+factor at ``a``, exchanges at ``b``, and ``sa`` 1 for the transposed system.
 
 Of positions: ``load`` copies a number from ``a + i * c`` and ``store`` from ``a`` to ``result + i * c``, ``i`` being
 the whole number at ``b``; on vectors ``n`` numbers, with ``sa`` for ``c``. ``index``: the whole number at ``a``,
 counted from the end where it is negative, as a position among ``b``; the program ends where it is none (``c`` is the
 axis). Of loops: ``again`` goes back by ``a`` words unless the whole number at ``result`` is ``c``, and adds ``b`` to
-it. Of branches: ``unless`` goes on by ``a`` words where the number at ``result`` is 0. ``checked`` begins the
-instructions that a kernel may replace, whose number is ``result``, and ``require`` ends the program where the number
-there is 0. ``outside`` ends it for the time in which the kernel of that number runs.
+it. Of branches: ``unless`` goes on by ``a`` words where the number at ``result`` is 0. ``require`` ends the
+program where the number at ``result`` is 0: the reference executor then does all of it. ``outside`` ends it for the
+time in which the kernel of that number runs.
 """
 
 WAITING = 1 << 29

@@ -302,7 +302,7 @@ def _write(writing: _Writing, x: Instruction) -> bool:
         writing.write(out, at, "i64")
         is_inside = writing.line(f"icmp ult i64 {at}, {b}")
         onward = f"  br i1 {is_inside}, label %at{x.end}, label %failed"
-    elif x.name != "checked":
+    else:
         return False
     lines.append(onward)
     return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from array import array
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -13,28 +14,30 @@ import numpy as np
 from ... import config
 from ..._tree import map_items
 from ..array import Place
+from ..operations import NumberOperation
 from ..program import Program
-from ..scalar_blocks import FEW, Block, Operation, expanded, names, steps_of
-from ..steps import Step
+from ..reference import Reference
+from ..steps import OPERAND, Step
+from ..table import FEW, WIDTH, Rows, Table, expanded, names
 from .code import BOOL, FLOATS, Code, NotNative, Outside
 from .instructions import WHOLES, named
 from .machine import Machine
+from .number_rows import Forms, Made
 from .peephole import Shortened
 from .plan import Plan, are_read_once, by_phase, needed_outside, phases, refuse_short, results_among
 from .registry import OF_KERNELS, known_of, rule_of
 from .run import Run
-from .scalar_blocks import Forms, Made
 
 
 def lowered(
-    program: Program, steps: list[Step], wanted: set[int], machine: Machine
+    program: Program, steps: list[Step | Rows], wanted: set[int], machine: Machine
 ) -> tuple[list[Step], Counter[tuple[str, str]]]:
     """The steps, with runs of those that can be native as one step each.
 
     Returns:
         The steps, and how many are not native, by op and reason.
     """
-    steps = expanded(steps, unless=lambda block: all(_is_native(what, machine) for what in block.kinds))
+    steps = expanded(steps, unless=lambda rows: all(_is_native(what, machine) for what in rows.operations))
     reads = [step.uses for step in steps]
     plan = Plan(program, reads)
     refused: dict[int, str] = {}
@@ -44,7 +47,7 @@ def lowered(
             plan.take(step)
         else:
             refused[i] = reason
-    is_long = any(isinstance(step, Block) and len(step) >= MANY for step in steps)
+    is_long = any(isinstance(step, Rows) and len(step) >= MANY for step in steps)
     once = are_read_once(program, steps, reads, wanted) if is_long else None
     runs: list[Lowering] = []
     # Which steps are native decides the phases, and whether a rule can write a step is known only when it is tried. If
@@ -66,10 +69,10 @@ def lowered(
 
 
 @functools.cache
-def _is_native(what: Operation, machine: Machine) -> bool:
+def _is_native(what: NumberOperation, machine: Machine) -> bool:
     """True if an operation on single numbers is native."""
     program = Program()
-    operands = [program.input(np.float64(0.5)) for x in what.pattern if x is None]
+    operands = [program.input(np.float64(0.5)) for x in what.pattern if x is OPERAND]
     with np.errstate(all="ignore"):
         place = program.new(what.compute(*[x.value for x in operands]))
     step = Step(what.name, what.kernel, what.arguments([x.place for x in operands]), (place,), False)
@@ -77,7 +80,7 @@ def _is_native(what: Operation, machine: Machine) -> bool:
     if rule is None or limits:  # by their values
         return False
     try:
-        Lowering(program, Code(machine, {})).lower(step)
+        Lowering(program, Code(machine, {}))._lower_step(step)
     except NotNative:
         return False
     return True
@@ -85,7 +88,7 @@ def _is_native(what: Operation, machine: Machine) -> bool:
 
 def _written(
     program: Program,
-    steps: list[Step],
+    steps: Sequence[Step | Rows],
     order: Sequence[Sequence[int]],
     refused: dict,
     outside: dict[int, str],
@@ -126,22 +129,27 @@ class Lowering:
         self.code = code
         self._is_read_once = is_read_once
         self._names: Counter[str] = Counter()
+        self._table: Table | None = None
+        self._words = array("i")  # of the rows that are lowered
         self._inputs: dict[int, tuple[int, Any]] = {}
         self._cells: dict[int, Any] = {}
         self._whole: dict[int, Any] = {}
         self._made = Made()
         self._forms = Forms(code)
 
-    def lower(self, step: Step | Block) -> None:
+    def lower(self, step: Step | Rows) -> None:
         """Write the code of a step.
 
         Raises:
             NotNative: it cannot be native.
         """
-        if isinstance(step, Block):
-            self._lower_block(step)
+        self._table = step.table
+        if isinstance(step, Rows):
+            self._words.frombytes(step.words.tobytes())
+            self._lower_rows(step)
             self._names.update(step.names())
         else:
+            self._words.extend(step.row)
             self._lower_step(step)
             self._names[step.name] = self._names.get(step.name, 0) + 1
 
@@ -175,12 +183,12 @@ class Lowering:
         for place, result in zip(step.places, results):
             self.take(place, result)
 
-    def _lower_block(self, block: Block) -> None:
+    def _lower_rows(self, numbers: Rows) -> None:
         """Write operations that are one instruction each, as most are, as such; the others as steps."""
-        rows = block.rows
+        table, rows = numbers.table, numbers.words
         self._made.cover(int(rows[0, 1]), int(rows[-1, 1]))
         if len(rows) < FEW:
-            self._lower_singly(rows)
+            self._lower_singly(table, rows)
             return
         rows = self._forms.squared(rows, self.program.constants)
         together = self._forms.are_single(rows)
@@ -189,16 +197,15 @@ class Lowering:
             if together[start] and stop - start >= FEW:
                 self._lower_together(rows[start:stop])
             else:
-                self._lower_singly(rows[start:stop])
+                self._lower_singly(table, rows[start:stop])
 
-    def _lower_singly(self, rows: np.ndarray) -> None:
+    def _lower_singly(self, table: Table, rows: np.ndarray) -> None:
         made, known, code = self._made, self._cells, self.code
         for row in rows.tolist():
             number, place, *operands = row
             form = self._forms.alone(number)
             if form is None:
-                (step,) = steps_of([row])
-                self._lower_step(step)
+                self._lower_step(table.step(row))
                 made[place] = self._cells.pop(place)
                 continue
             cells = []
@@ -251,8 +258,11 @@ class Lowering:
     def step(self, outputs: list[int]) -> Step:
         """The run as a step of a program."""
         results = [(self.code.side_by_side(self.cells(Place(p))), self.program.value(p)) for p in outputs]
-        run = Run(self.code, list(self._inputs.values()), results, self._names)
-        return Step("native", run, tuple(map(Place, self._inputs)), tuple(outputs), True)
+        inputs, words = tuple(map(Place, self._inputs)), np.frombuffer(self._words, np.intc).reshape(-1, WIDTH)
+        rows = Rows(self._table, words)  # type: ignore[arg-type]
+        reference = Reference(rows, inputs, list(map(Place, outputs)), self.program.constants)
+        run = Run(self.code, list(self._inputs.values()), results, self._names, reference)
+        return Step("native", run, inputs, tuple(outputs), True)
 
     def take(self, place: int, cells) -> None:
         """Set the cells of a value."""
@@ -384,15 +394,11 @@ class Lowering:
         if dtype not in FLOATS:
             raise NotNative(f"dtype {dtype}")
         given = [self.array(x, dtype) for x in operands]
-        checked = code.checked(step.function, [(x, dtype) for x in given])
         for x, limit in zip(given, limits):
             if np.isfinite(limit) and x.size:
                 largest = code.reduced("max", x.reshape(-1), FLOATS[0])
                 code.require(code.number("less_equal", [largest, code.constant(limit)]))
-        found = self.operation(name, given, step)
-        found = code.written("copy", [found], np.shape(found), dtype)
-        checked.ends(code, [found])
-        return found
+        return self.operation(name, given, step)
 
     def operation(self, name: str, cells: list, step: Step, shape: tuple[int, ...] | None = None):
         """The same on cells; of a part of the result where ``shape`` is that of one."""

@@ -167,8 +167,6 @@ scalar.index:
   %memory[%i.out] = i64 %i.at
   %i.inside = icmp ult i64 %i.at, %i.b
   br i1 %i.inside, label %short.done, label %failed
-scalar.checked:
-  br label %short.done
 scalar.require:
 {require}
   %require.x = double %memory[%require.out]

@@ -73,7 +73,7 @@ def source(exceptions: int) -> str:
     """
     elementwise = [*OPERATIONS, *CALLS]
     rows = [name for name in ROWS if name not in ("load", "store")]
-    short = ("load", "store", "index", "again", "unless", "checked", "require", "outside", *rows)
+    short = ("load", "store", "index", "again", "unless", "require", "outside", *rows)
     loops = _Loops()
     of_vectors = [name for name in elementwise if name not in FUSED]
     blocks = [loops.of(name) for name in of_vectors]

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..array import Place
 from ..program import Program
-from ..scalar_blocks import FEW, LONGEST, Block, count
 from ..steps import Step
+from ..table import FEW, LONGEST, Rows, count
 from .code import BOOL, FLOATS
 from .instructions import WHOLES
 from .registry import LIMITS, LOOPS, MOVES, Known, calls_function, known_of
@@ -52,7 +52,7 @@ class Plan:
         for place in places:
             self._is_native[place] = 1
 
-    def take(self, step: Step | Block) -> None:
+    def take(self, step: Step | Rows) -> None:
         """Note that a step is native."""
         note(self._is_native, step, 1)
 
@@ -61,9 +61,9 @@ class Plan:
         """The number of reads of each array."""
         return Counter(place for read in self._reads for place in read if self.value(place).__class__ is np.ndarray)
 
-    def why_not(self, step: Step, reads: Sequence[int]) -> str | None:
+    def why_not(self, step: Step | Rows, reads: Sequence[int]) -> str | None:
         """The reason why a step stays NumPy's; None where it does not."""
-        if isinstance(step, Block):
+        if isinstance(step, Rows):
             return None  # it is of single numbers
         rule, _, limits = self._of(step.name)
         if rule is None:
@@ -139,20 +139,20 @@ def is_known(dtype) -> bool:
     return dtype in FLOATS or dtype == BOOL or dtype in WHOLES
 
 
-def note(table: Any, step: Step | Block, value: int) -> None:
+def note(table: Any, step: Step | Rows, value: int) -> None:
     """Set the entries of a table by place (an :mod:`array`, or bytes) at a step's results to a value."""
-    if isinstance(step, Block):
+    if isinstance(step, Rows):
         np.frombuffer(table, "b" if isinstance(table, bytearray) else table.typecode)[step.places] = value
         return
     for place in step.places:
         table[place] = value
 
 
-def results_among(step: Step | Block, is_chosen: bytearray) -> list[int]:
+def results_among(step: Step | Rows, is_chosen: bytearray) -> list[int]:
     """The places of a step's results that are chosen."""
-    if isinstance(step, Block) and len(step) > FEW:
+    if isinstance(step, Rows) and len(step) > FEW:
         return step.places[np.frombuffer(is_chosen, bool)[step.places]].tolist()
-    places = step.places.tolist() if isinstance(step, Block) else step.places
+    places = step.places.tolist() if isinstance(step, Rows) else step.places
     return [place for place in places if is_chosen[place]]
 
 
@@ -183,7 +183,7 @@ def by_phase(phases: list[int]) -> list[list[int]]:
     return found
 
 
-def refuse_short(steps: list[Step], order: Groups, refused: dict[int, str]) -> None:
+def refuse_short(steps: Sequence[Step | Rows], order: Groups, refused: dict[int, str]) -> None:
     """Leave to NumPy the runs that are too short."""
     for phase in order:
         native = [i for i in phase if i not in refused] if refused else phase
@@ -205,7 +205,7 @@ def are_read_once(program: Program, steps: list, reads: Groups, wanted: set[int]
         return np.bincount(np.concatenate(operands), minlength=size).astype(np.intc)
 
     for step, read in zip(steps, reads):
-        operands.append(step.rows[:, 2:].ravel() if isinstance(step, Block) else np.array(read, np.intc))
+        operands.append(step.words[:, 2:].ravel() if isinstance(step, Rows) else np.array(read, np.intc))
         waiting += len(operands[-1])
         if waiting > max(LONGEST, size // 8):  # to save memory
             times += counted()

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...backends import _keys
 from ..array import Place
-from ..scalar_blocks import FEW
+from ..table import FEW
 from .code import FLOATS, NotNative
 from .instructions import WHOLES
 from .lowering import Lowering

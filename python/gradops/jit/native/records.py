@@ -6,8 +6,9 @@ from array import array
 
 import numpy as np
 
+from ..operations import COPY, NumberOperation
 from ..program import Program
-from ..scalar_blocks import COPY, FEW, WIDTH, Operation
+from ..table import FEW, WIDTH
 from . import machine, record_source
 from .instructions import FUNCTIONS
 from .registry import OF_KERNELS, instruction
@@ -22,11 +23,11 @@ def record(program: Program, rows: np.ndarray, places: array, active: array) -> 
         places: of the numbers, to which those of the results are added. A copy has the place of what is copied.
         active: for each number 1 if it has a gradient, to which is added the same of the results.
     """
-    found, operations = machine.machine(), program.operations
+    found, table = machine.machine(), program.table
     # A few are as quick in Python; but once there is a table, it alone knows all operations.
-    if found is None or len(rows) < FEW and not len(operations.table):
+    if found is None or len(rows) < FEW and not len(table.hashes):
         for number, *operands in rows.tolist():
-            what = Operation.known[number]
+            what = NumberOperation.known[number]
             operands = operands[: what.operands]
             given = [places[i] for i in operands]
             active.append(max(active[i] for i in operands))
@@ -37,18 +38,18 @@ def record(program: Program, rows: np.ndarray, places: array, active: array) -> 
     places.frombytes(bytes(places.itemsize * count))
     active.frombytes(bytes(count))
     values = program.values
-    words, numbers, used, made = operations.words, values.numbers, len(operations.words) // WIDTH, len(values)
+    words, numbers, used, made = table.words, values.numbers, len(table.words) // WIDTH, len(values)
     words.frombytes(bytes(WIDTH * words.itemsize * count))
     numbers.frombytes(bytes(numbers.itemsize * count))
-    if 2 * (used + count) > len(operations.table):
-        operations.table = np.full(1 << (4 * (used + count)).bit_length(), -1, np.intc)
-        table = operations.table.ctypes.data
-        found.record_again(1, used, words.buffer_info()[0], table, len(operations.table) - 1)
+    if 2 * (used + count) > len(table.hashes):
+        table.hashes = np.full(1 << (4 * (used + count)).bit_length(), -1, np.intc)
+        hashes = table.hashes.ctypes.data
+        found.record_again(1, used, words.buffer_info()[0], hashes, len(table.hashes) - 1)
     kinds, ones = _kinds(found), array("i", program.ones)
     # fmt: off
     at = array("q", [
         rows.ctypes.data, 0, count, places.buffer_info()[0], base, active.buffer_info()[0],
-        operations.table.ctypes.data, len(operations.table) - 1, words.buffer_info()[0], used,
+        table.hashes.ctypes.data, len(table.hashes) - 1, words.buffer_info()[0], used,
         numbers.buffer_info()[0], made, kinds.buffer_info()[0], ones.buffer_info()[0], len(ones), found.functions,
     ])
     # fmt: on
@@ -56,7 +57,7 @@ def record(program: Program, rows: np.ndarray, places: array, active: array) -> 
     try:
         while not found.record(address):
             number, place, *operands = words[WIDTH * (at[_USED] - 1) : WIDTH * at[_USED]]
-            what = Operation.known[number]
+            what = NumberOperation.known[number]
             values.put(place, what.compute(*[numbers[p] for p in operands[: what.operands]]))
     except BaseException:  # an operation without a value
         at[_USED] -= 1
@@ -73,7 +74,7 @@ _USED, _MADE = 9, 11
 
 def _kinds(of: machine.Machine) -> array:
     """By operation, its operands, 4 times the way to its value, and 64 times the number of a function."""
-    for what in Operation.known[len(_known) :]:
+    for what in NumberOperation.known[len(_known) :]:
         name = None if what.kernel in OF_KERNELS or not what.is_plain else instruction(what.name)
         way = number = record_source.PYTHON
         if what is COPY:

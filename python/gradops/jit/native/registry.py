@@ -34,8 +34,8 @@ LOOPS = frozenset(("scan", "cond", "while_loop"))
 
 
 _BY_FUNCTION: dict = {
-    **{entry.meaning: name for name, entry in OPERATIONS.items()},
-    **{entry.meaning: name for name, entry in FUNCTIONS.items()},
+    **{entry.meaning: name for name, entry in OPERATIONS.items() if entry.meaning},
+    **{entry.meaning: name for name, entry in FUNCTIONS.items() if entry.meaning},
     **{name: name for name in OF_SCIPY},
 }
 

@@ -1,147 +1,26 @@
-"""A run of native steps as one call, its replay where NumPy would warn, and its explanation.
+"""A run of native steps as one call, and its explanation.
 
-The machine notices that NumPy would warn, as of a division by zero, but not where. The run is then done again by NumPy,
-call by call, so that the warning says what NumPy's says, once for each place as the filters of ``warnings`` ask for it,
-or is an error under ``np.errstate(all="raise")``.
+The machine notices that NumPy would warn, as of a division by zero, but not where; or it ends early, as at a pivot that
+NumPy should judge. The reference executor then does the run again, step by step, so that a warning says what NumPy's
+says, once for each place as the filters of ``warnings`` ask for it, or is an error under ``np.errstate(all="raise")``.
 """
 
 from __future__ import annotations
 
 import copy
-import operator
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...autodiff.diagnostics import profiler
 from .. import agreement
-from ..scalar_blocks import count
-from ..steps import Step
+from ..reference import Reference
 from . import loop_compiler
-from .code import Checked, Code
-from .instructions import (
-    CALLS,
-    END,
-    FAILED,
-    FIRST_FUNCTION,
-    FUNCTIONS,
-    LONG,
-    NUMBERS,
-    OF_ROWS,
-    OPERATIONS,
-    REDUCTIONS,
-    ROWS,
-    SHORT,
-    VECTOR,
-    WAITING,
-    WHOLES,
-)
+from .code import Code
+from .instructions import END, FAILED, SHORT, WAITING, WHOLES
 from .machine import exceptions
-
-_NAMES = list(NUMBERS)
-_FUNCTIONS = list(FUNCTIONS.values())
-_OF_NUMBERS = {
-    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv
-}  # fmt: skip
-"""As the program calls them on single numbers, of which warnings tell."""
-
-
-def replay(words: np.ndarray, memory: np.ndarray, checks: Sequence[Checked]) -> None:
-    """Run code on memory, with ``checks`` as of :class:`.Code`.
-
-    Raises:
-        IndexError: a position that is out of bounds.
-    """
-    # The machine has gone through this memory already, to its end or to where it failed. That it can be gone through
-    # again is a property of all code: inputs and constants are written by no instruction, and each other cell is
-    # written before it is read, also the counter and the state of a loop, which begin as copies. Code that updated an
-    # input in place would be right here once, and wrong exactly where something is warned of.
-    code, whole = words.tolist(), memory.view(np.int64)
-    at = 0
-    while code[at] != END:
-        operation, out, a, b, c = code[at : at + SHORT]
-        name = _NAMES[operation % VECTOR]
-        is_vector = operation >= VECTOR
-        count, sa, sb, sc = code[at + SHORT : at + LONG - 1] if is_vector else (0, 0, 0, 0)
-        at += LONG if is_vector else SHORT
-        if name == "gather":
-            memory[out : out + count] = memory[code[at : at + count]]
-            at += count
-            continue
-        if name == "pick":
-            memory[out : out + count] = memory[a + sa * whole[b : b + count]]
-            continue
-        if name == "product":
-            x, y = _matrix(memory, a, count, c, sa), _matrix(memory, b, c, sc, sb)
-            memory[out : out + count * sc] = np.matmul(x, y).reshape(-1)
-            continue
-        if name in ROWS:
-            row, (kind, few) = int(whole[b]) * (sa if is_vector else c), ROWS[name]
-            here, there = (out, a + row) if kind == "load" else (out + row, a)
-            memory[here : here + (count or few)] = memory[there : there + (count or few)]
-            continue
-        if name == "index":
-            position = int(whole[a])
-            if not -b <= position < b:
-                raise IndexError(f"index {position} is out of bounds for axis {c} with size {b}")
-            whole[out] = position % b
-            continue
-        if name in ("checked", "outside"):
-            checks[out].redo(memory)
-            at = checks[out].end
-            continue
-        if name == "unless":
-            if memory[out] == 0:
-                at += a - SHORT
-            continue
-        if name == "again":
-            if whole[out] != c:
-                whole[out] += b
-                at -= a + SHORT
-            continue
-        meaning, operands = _meaning(name, b, c)
-        if not is_vector:
-            meaning = _power if meaning is np.power else _OF_NUMBERS.get(name, meaning)
-        single = code[at] % VECTOR == NUMBERS["single"] and code[at + 1] == out  # rounded by the next instruction
-        values = [_operand(memory, *o, count, single) for o in ((a, sa), (b, sb), (c, sc))[:operands]]
-        if not is_vector or name in REDUCTIONS or name == "dot":
-            memory[out] = meaning(*values)
-        else:
-            memory[out : out + count] = meaning(*values)
-
-
-def _matrix(memory: np.ndarray, start: int, rows: int, columns: int, far: int) -> np.ndarray:
-    """A matrix in the memory, whose rows are ``far`` from each other, or its columns where that is negative."""
-    step = memory.itemsize
-    strides = (far * step, step) if far > 0 else (step, -far * step)
-    return np.lib.stride_tricks.as_strided(memory[start:], (rows, columns), strides)
-
-
-def _power(x, y):
-    """As the machine's, C's ``pow()``: of a single exponent 0.5 NumPy takes the root, which is NaN at -inf."""
-    return np.power(x, np.atleast_1d(y))[0]
-
-
-def _meaning(name: str, b: int, c: int):
-    if name in OPERATIONS:
-        return OPERATIONS[name].meaning, OPERATIONS[name].operands
-    if name in CALLS:
-        function = _FUNCTIONS[(c if name.endswith("2") else b) - FIRST_FUNCTION]
-        return function.meaning, function.operands
-    return (np.dot, 2) if name == "dot" else ((OF_ROWS if name in OF_ROWS else REDUCTIONS)[name], 1)
-
-
-def _operand(memory: np.ndarray, start: int, stride: int, count: int, single: bool):
-    if not count:
-        value = memory[start]
-    elif stride:
-        end = start + stride * count
-        value = memory[start : end if end >= 0 else None : stride]
-    else:
-        value = np.broadcast_to(memory[start], count)
-    return value.astype(np.float32) if single else value
 
 
 class Addresses(NamedTuple):
@@ -162,6 +41,9 @@ class Addresses(NamedTuple):
 class Run:
     """Code with its memory, called with the arrays that come from outside.
 
+    Args:
+        reference: does the same by the reference executor.
+
     Attributes:
         names: the ops whose steps are in it, with their number.
         called: those of them in loops that are NumPy's own, by op and reason.
@@ -169,11 +51,19 @@ class Run:
         __name__: its name in profiles.
     """
 
-    def __init__(self, code: Code, inputs: list[tuple[int, Any]], outputs: list[tuple[int, Any]], names: Counter[str]):
+    def __init__(
+        self,
+        code: Code,
+        inputs: list[tuple[int, Any]],
+        outputs: list[tuple[int, Any]],
+        names: Counter[str],
+        reference: Reference,
+    ):
         self.names, self.called = names, code.called
+        self._reference: Callable[..., list] = reference
         self.__name__ = "native"
         self._machine = code.machine
-        self._checks = code.checks
+        self._calls = code.calls
         code.words.append(END)
         self._words = np.frombuffer(code.words, np.intc)
         self._template = code.template()
@@ -233,7 +123,8 @@ class Run:
             elif self._passes and raised >= 0:
                 self._count_passes(address, views)
         if raised and (raised == FAILED or is_warned_of(raised)):
-            replay(self._words, views[0], self._checks)
+            self._free.append(taken)
+            return self._reference(*arrays)
         results: list[Any] = []
         for at, shape, kind, dtype, is_number in self._outputs:
             memory = views[kind]
@@ -278,12 +169,12 @@ class Run:
         with np.errstate(all="call", call=note):
             while raised > 0 and raised & WAITING:
                 seen |= raised & 0xFF
-                check = self._checks[(raised & ~WAITING) >> 8]
+                call = self._calls[(raised & ~WAITING) >> 8]
                 try:
-                    check.redo(memory)
-                except Exception:  # which the replay raises, after the warnings of what was before
+                    call.run(memory)
+                except Exception:  # which the reference executor raises, after the warnings of what was before
                     return FAILED
-                raised = machine.run(self._code + check.end * self._words.itemsize, address, machine.functions)
+                raised = machine.run(self._code + call.end * self._words.itemsize, address, machine.functions)
         return raised if raised == FAILED or raised < 0 else raised | seen
 
     def _count_passes(self, address: int, memory: tuple[np.ndarray, np.ndarray]) -> None:
@@ -352,11 +243,9 @@ class Explained:
 
     failed = ""
 
-    def __init__(
-        self, steps: list[Step], runs: Sequence[Any], refused: Mapping[tuple[str, str], int], reason: str = ""
-    ):
+    def __init__(self, steps: int, runs: Sequence[Any], refused: Mapping[tuple[str, str], int], reason: str = ""):
         self.reason = reason
-        self.steps = count(steps)
+        self.steps = steps
         self.native = sum(sum(run.names.values()) for run in runs)
         self.runs = len(runs)
         self.refused = dict(refused)

@@ -21,8 +21,8 @@ from ... import _scipy, backends
 from ...backends.numpy.base import function_of
 from ..array import Place
 from ..program import Program
-from ..scalar_blocks import Block
 from ..steps import Step
+from ..table import Rows
 from . import machine as machines
 from . import tile_compiler, tile_functions, tile_run, tile_source
 from .code import BOOL, FLOATS
@@ -77,7 +77,7 @@ def tiled(program: Program, steps: list, wanted: set[int], machine: machines.Mac
     """The steps, with groups of those on large arrays as one step each."""
     arrays = [(place, value) for place, value in program.values.others.items() if isinstance(value, np.ndarray)]
     large = {place for place, value in arrays if value.size > LARGEST_CALL}
-    if not large or not tile_run.are_known() or all(isinstance(s, Block) or large.isdisjoint(s.places) for s in steps):
+    if not large or not tile_run.are_known() or all(isinstance(s, Rows) or large.isdisjoint(s.places) for s in steps):
         return steps
     grouping = _Grouping(program, steps, wanted, machine, large)
     return grouping.steps() if grouping.domains else steps
@@ -95,7 +95,7 @@ class _Grouping:
         self.turned: dict[int, Place] = {
             step.places[0]: step.arguments[0]
             for step in steps
-            if not isinstance(step, Block) and step.name in _TURNS and self._is_turned(step)
+            if not isinstance(step, Rows) and step.name in _TURNS and self._is_turned(step)
         }
         """The matrix of which another is the transpose, by the latter."""
         self.upright: list[Place] = []
@@ -116,7 +116,7 @@ class _Grouping:
         plan = Plan(self.program, [step.uses for step in self.given])
         found: dict[int, Domain] = {}
         for step in self.given:
-            if isinstance(step, Block) or step.several or large.isdisjoint(step.places) and large.isdisjoint(step.uses):
+            if isinstance(step, Rows) or step.several or large.isdisjoint(step.places) and large.isdisjoint(step.uses):
                 continue
             size = max(map(self.size, (*step.places, *[x for x in step.arguments if x.__class__ is Place])))
             if size > LARGEST or size > LARGEST_CALL and plan.why_not(step, step.uses) is not None:
@@ -233,7 +233,7 @@ class _Grouping:
 
     def work(self, step) -> Work | None:
         """A step as instructions of a group; None where it cannot be in one."""
-        if isinstance(step, Block) or step.several:
+        if isinstance(step, Rows) or step.several:
             return None
         value = self.program.value(step.places[0])
         if not isinstance(value, (np.ndarray, np.generic)) or value.dtype not in (*FLOATS, BOOL):
@@ -272,7 +272,7 @@ class _Grouping:
         """The domains of products with vectors, by the numbers of rows: vectors go with them."""
         found = {}
         for step in self.given:
-            if not isinstance(step, Block) and step.name in PRODUCTS:
+            if not isinstance(step, Rows) and step.name in PRODUCTS:
                 work = self._product(step, self.program.value(step.places[0]))
                 if work is not None:
                     found[work.domain.rows] = work.domain
@@ -520,7 +520,7 @@ class _Grouping:
                 if work.part is None:
                     maker[step.places[0]] = work.domain
                     self.local[step.places[0]] = work.domain, work.result.kind
-            elif not isinstance(step, Block) and self._is_alias(step) and step.places[0] not in self.program.inputs:
+            elif not isinstance(step, Rows) and self._is_alias(step) and step.places[0] not in self.program.inputs:
                 self.alias[step.places[0]] = step.arguments[0]
         return self._ordered(works, levels)
 
@@ -565,7 +565,7 @@ class _Grouping:
         return any(self.given[i].function in _WAVES | _FUNCTIONS or works[i].domain.rows >= PARALLEL for i in members)
 
     def _is_idle(self, step, needed: set[int]) -> bool:
-        return not isinstance(step, Block) and self._source(step) is not None and step.places[0] not in needed
+        return not isinstance(step, Rows) and self._source(step) is not None and step.places[0] not in needed
 
     def _source(self, step: Step) -> int | None:
         """The array of which a step's result is a view."""
@@ -574,7 +574,7 @@ class _Grouping:
     @functools.cached_property
     def views(self) -> dict[int, int]:
         """The numbers of the steps whose results are views, by the places of these; once all aliases are known."""
-        of_arrays = [(i, step) for i, step in enumerate(self.given) if not isinstance(step, Block)]
+        of_arrays = [(i, step) for i, step in enumerate(self.given) if not isinstance(step, Rows)]
         return {step.places[0]: i for i, step in of_arrays if self._source(step) is not None}
 
     def _needed(self, groups, works, within: set[int]) -> set[int]:

@@ -6,12 +6,12 @@ from array import array
 
 import numpy as np
 
-from ..scalar_blocks import Operation, by_determinant, operation
+from ..operations import NumberOperation, by_determinant, plain_operation
 from .code import Code
 from .instructions import SHORT
 from .registry import OF_KERNELS, instruction
 
-_PRODUCT = operation("multiply", (None, None), np.multiply)
+_PRODUCT = plain_operation("multiply", 2, np.multiply)
 _NONE = array("i", [-1])
 
 
@@ -25,7 +25,7 @@ class Forms:
     def of(self, number: int) -> tuple[int, list[int]] | None:
         """The instruction of an operation, and the words after its operands; None where it is more than one."""
         if number not in self._known:
-            what = Operation.known[number]
+            what = NumberOperation.known[number]
             name = "where" if what.name == "where" else instruction(what.name)
             is_one = what.is_plain and (what.kernel not in OF_KERNELS or what.kernel is by_determinant)
             self._known[number] = self._code.form(name) if name and is_one else None
@@ -33,26 +33,26 @@ class Forms:
 
     def alone(self, number: int) -> tuple[int, list[int]] | None:
         """The same for one that stands alone; None of a power, which may be a product, and of what has a rule."""
-        what = Operation.known[number]
+        what = NumberOperation.known[number]
         return None if what.name == "power" or what.kernel in OF_KERNELS else self.of(number)
 
     def squared(self, rows: np.ndarray, constants: dict) -> np.ndarray:
         """The rows of a block, of which powers by a constant 2 are products; what follows is for them."""
         kinds = np.unique(rows[:, 0]).tolist()
         for number in kinds:
-            if Operation.known[number].name == "power":
+            if NumberOperation.known[number].name == "power":
                 is_power = rows[:, 0] == number
                 twos = [p for p in np.unique(rows[is_power, 3]).tolist() if constants.get(p) == 2]
                 if twos:
                     rows = rows.copy()
                     squares = is_power & np.isin(rows[:, 3], twos)
                     rows[squares, 0], rows[squares, 3] = _PRODUCT.number, rows[squares, 2]
-        size = len(Operation.known)
+        size = len(NumberOperation.known)
         self._words = np.zeros((size, SHORT), np.intc)
         self._operands = np.zeros(size, np.intc)
         self._is_single, self._is_checked = np.zeros((2, size), bool)
         for number in (*kinds, _PRODUCT.number):
-            what, form = Operation.known[number], self.of(number)
+            what, form = NumberOperation.known[number], self.of(number)
             if form:
                 self._words[number] = [form[0], 0, *(0 for _ in range(what.operands)), *form[1]]
             self._operands[number] = what.operands

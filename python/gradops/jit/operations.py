@@ -1,0 +1,143 @@
+"""Operations: what the rows of a program's table compute.
+
+An operation is a kernel and its arguments, with :data:`OPERAND` for each value that a row takes. Those on single
+numbers are shared by all programs; a program has its others for itself.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from .._tree import map_items
+from ..backends import _shared
+from ..errors import ArgumentError
+from ..ops._dispatch import registry
+from .steps import OPERAND, direct
+
+NARROW = 3
+"""The largest number of operands of an operation on single numbers, and of a row without a list of its own."""
+
+
+class Operation:
+    """What a row of a table computes.
+
+    Attributes:
+        name: the op's.
+        kernel: a function of the arguments, such as a NumPy ufunc.
+        pattern: the arguments: :data:`OPERAND` for each value, also in lists and tuples, and settings.
+        operands: the number of values.
+        is_plain: True if the arguments are values only.
+        number: its number in the rows of a table.
+    """
+
+    __slots__ = ("name", "kernel", "pattern", "operands", "is_plain", "number")
+
+    def __init__(self, name: str, kernel: Callable, pattern: tuple, operands: int, number: int):
+        self.name, self.kernel, self.pattern, self.operands, self.number = name, kernel, pattern, operands, number
+        self.is_plain = operands == len(pattern) and all(x is OPERAND for x in pattern)
+
+    def arguments(self, values: Iterable) -> tuple:
+        """The arguments for some values."""
+        if self.is_plain:
+            return tuple(values)
+        rest = iter(values)
+        return map_items(lambda x: next(rest) if x is OPERAND else x, self.pattern)
+
+    def compute(self, *values) -> Any:
+        """The kernel's result for some values."""
+        return self.kernel(*self.arguments(values))
+
+
+# Operations on single numbers -----------------------------------------------------------------------------------------
+
+
+class NumberOperation(Operation):
+    """An operation on single numbers, whose result is one.
+
+    Attributes:
+        is_logical: True if it is one on truth values, whose results are truth values.
+        compute: the kernel as a function of the numbers alone, NumPy's or Python's; where it is an operator, Python's,
+            which does it to the same bits.
+    """
+
+    __slots__ = ("is_logical", "compute")
+    known: list[NumberOperation] = []
+
+    def __init__(self, name: str, pattern: tuple, kernel: Callable):
+        operands = sum(x is OPERAND for x in pattern)
+        super().__init__(name, kernel, pattern, operands, len(self.known))
+        self.is_logical = name.startswith("logical_")
+        if operands > NARROW:
+            raise TypeError(f"`{name}` takes {operands} numbers; a row has room for {NARROW}")
+        numpy_function = kernel if isinstance(kernel, np.ufunc) else self._computed_by_numpy
+        _, plain = OPERATORS.get(kernel, ("", numpy_function))
+        self.compute = plain if self.is_plain else self._computed_by_numpy  # type: ignore[method-assign]
+        self.known.append(self)
+
+    def _computed_by_numpy(self, *numbers) -> Any:
+        """The kernel's result for NumPy's numbers, as some kernels ask for dtypes."""
+        return self.kernel(*self.arguments([np.float64(x) if x.__class__ is float else x for x in numbers]))
+
+
+def _divide(x: float, y: float):
+    return x / y if y or y.__class__ is not float else np.true_divide(x, y)  # Python's 0.0 would be an error
+
+
+OPERATORS: dict[Callable, tuple[str, Callable]] = {
+    np.add: ("+", operator.add),
+    np.subtract: ("-", operator.sub),
+    np.multiply: ("*", operator.mul),
+    np.true_divide: ("/", _divide),
+    np.negative: ("-", operator.neg),
+}
+"""Ufuncs that an operator of Python's does some times faster on single numbers, to the same bits: its sign, and it."""
+
+
+def by_determinant(x, y):
+    """``x / y`` by the determinant of a matrix, which must not be 0."""
+    if not np.all(y):
+        raise ArgumentError(f"{_shared.SINGULAR}.")
+    return np.true_divide(x, y)
+
+
+@functools.cache
+def operation(name: str, pattern: tuple, kernel: Callable) -> NumberOperation:
+    """An operation on single numbers, each made once."""
+    return NumberOperation(name, pattern, kernel)
+
+
+def plain_operation(name: str, count: int, kernel: Callable) -> NumberOperation:
+    """The operation that is a kernel of so many single numbers."""
+    return operation(name, (OPERAND,) * count, kernel)
+
+
+COPY = plain_operation("copy", 1, np.positive)
+"""The same value once more, as a number whose gradient is its own."""
+
+
+@functools.cache
+def number_operation(name: str, kernel: Callable, count: int) -> NumberOperation | None:
+    """An op as an operation on single numbers; None if it takes or gives anything else."""
+    entry = registry.get(name)
+    if entry is None or not entry.facts.elementwise or entry.tensors != entry.parameters or count > NARROW:
+        return None
+    examples = [np.float64(0.5)] * count
+    with np.errstate(all="ignore"):
+        try:
+            # Not copies and parts, which are arrays without dimensions where their operand is one.
+            results = kernel(*examples), kernel(*map(np.asarray, examples))
+        except (TypeError, ValueError):
+            return None
+    if not all(isinstance(x, np.generic) and is_number(x) for x in results):
+        return None
+    return plain_operation(name, count, direct(kernel, examples))
+
+
+def is_number(value) -> bool:
+    """True if a value is a single float64 number or truth value."""
+    return isinstance(value, (np.generic, np.ndarray)) and not value.ndim and value.dtype in (np.float64, np.bool_)

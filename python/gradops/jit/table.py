@@ -1,0 +1,381 @@
+"""The table of a recorded program: a row for each operation, on single numbers and on arrays alike.
+
+A loop over observations is thousands of operations on single numbers, so a row is no object: five whole numbers in one
+array. Passes ask for :class:`Rows`, and look at all of them at once; a pass that handles one operation at a time sees
+each as a :class:`.Step`.
+"""
+
+from __future__ import annotations
+
+import bisect
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .array import Place
+from .operations import NARROW, NumberOperation, Operation
+from .steps import Step, key_of
+
+WIDTH = 5
+"""Words of a row: the operation's number, the place of the result, and those of up to three operands, 0 for none.
+
+A row with more operands, or with several results, is wide: its third word is where its list begins among the table's
+lists, and the last is -1. A list is the class of the results (0 none, 1 a list, 2 a tuple), their number, their places,
+and the places of the operands.
+"""
+
+OWN = 1 << 24
+"""The number of a program's first operation that is not one on single numbers."""
+
+FEW = 50
+"""Rows that are looked at one by one, as NumPy's calls take longer."""
+
+LONGEST = 1 << 16
+"""The largest number of rows that are handled at once, which bounds the memory for it."""
+
+_CLASSES = (None, list, tuple)
+
+
+class Values:
+    """Values by place, from 1 on: float64 numbers, which are most where there are many, eight bytes each.
+
+    Attributes:
+        numbers: single numbers and truth values, by place.
+        others: all that is no float64 number, by place.
+    """
+
+    __slots__ = ("numbers", "others")
+
+    def __init__(self) -> None:
+        self.numbers = array("d", [0.0])
+        self.others: dict[int, Any] = {0: None}
+
+    def new(self, value) -> int:
+        """The place of a new value."""
+        place = len(self.numbers)
+        self.numbers.append(0.0)
+        self.put(place, value)
+        return place
+
+    def put(self, place: int, value) -> None:
+        """Set the value at a place, which has none yet."""
+        if value.__class__ is np.float64 or value.__class__ is float:
+            self.numbers[place] = value
+            return
+        is_number = getattr(value, "shape", None) == () and value.dtype in (np.float64, np.bool_)
+        self.numbers[place] = value if is_number else np.nan
+        self.others[place] = value
+
+    def __getitem__(self, place: int) -> Any:
+        found = self.others.get(place)
+        return np.float64(self.numbers[place]) if found is None else found
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def is_number(self, place: int) -> bool:
+        """True if the value at a place is a float64 number."""
+        return place not in self.others
+
+    def clear(self) -> None:
+        """Let go of them."""
+        del self.numbers[:]
+        self.others.clear()
+
+
+class Table:
+    """The rows of a program while it is recorded, none twice among the last of them.
+
+    Args:
+        values: of the program's places.
+
+    Attributes:
+        words: of all rows; the first row stands for none.
+        lists: of wide rows, as :data:`WIDTH` says.
+        operations: the program's own, by number less :data:`OWN`.
+        hashes: where the rows stand that were recorded many at a time, by their hash (:mod:`.native.records`).
+    """
+
+    def __init__(self, values: Values):
+        self._values = values
+        self._numbers = values.numbers
+        self.words = array("i", [0] * WIDTH)
+        self.lists = array("i")
+        self.operations: list[Operation] = []
+        self.hashes = np.zeros(0, np.intc)
+        self._is_finished = False
+        self._interned: dict[Any, Operation] = {}
+        self._recent: dict[tuple, Any] = {}
+        self._older: dict[tuple, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self.words) // WIDTH - 1
+
+    # Operations.
+
+    def operation(self, number: int) -> Operation:
+        """The operation of a number."""
+        return NumberOperation.known[number] if number < OWN else self.operations[number - OWN]
+
+    def interned(self, name: str, kernel: Callable, pattern: tuple, operands: int) -> Operation:
+        """The operation with these arguments; a new one if they cannot be compared."""
+        key = key_of(name, (kernel, *pattern))
+        found = None if key is None else self._interned.get(key)
+        if found is None:
+            found = Operation(name, kernel, pattern, operands, OWN + len(self.operations))
+            self.operations.append(found)
+            if key is not None:
+                self._interned[key] = found
+        return found
+
+    # Recording.
+
+    def compute(self, what: NumberOperation, x: int, y: int = 0, z: int = 0) -> int:
+        """The place of the result of an operation on single numbers, from the places of its operands."""
+        # Each operation of a long loop comes here, some times over: calls, tuples and attributes count.
+        call = what.number, x, y, z
+        recent = self._recent
+        known = recent.get(call)
+        if known is None and self._older:
+            known = self._older.get(call)
+        if known is not None:
+            return known
+        numbers = self._numbers
+        if what.operands == 2:
+            value = what.compute(numbers[x], numbers[y])
+        elif what.operands == 1:
+            value = what.compute(numbers[x])
+        else:
+            value = what.compute(*[numbers[p] for p in (x, y, z)[: what.operands]])
+        if value.__class__ is float:  # the most frequent case of `values.new()`
+            place = len(numbers)
+            numbers.append(value)
+        else:
+            place = self._values.new(value[()] if value.__class__ is np.ndarray else value)
+        recent[call] = place
+        self.words.extend((what.number, place, x, y, z))
+        if len(recent) == _RECENT:
+            self._age()
+        return place
+
+    def known_results(self, what: Operation, operands: list[Place]) -> tuple[tuple[int, ...], Any] | None:
+        """The places of the results of a row that was recorded before, and the class of them; None if there is none."""
+        call = (what.number, *operands)
+        found = self._recent.get(call)
+        return self._older.get(call) if found is None and self._older else found
+
+    def append(self, what: Operation, operands: list[Place], results: tuple[int, ...], several: Any) -> None:
+        """Record an operation whose results are known."""
+        self.words.extend(self.row(what, operands, results, several))
+        self._recent[(what.number, *operands)] = results, several
+        if len(self._recent) == _RECENT:
+            self._age()
+
+    def row(self, what: Operation, operands: list[Place], results: tuple[int, ...], several: Any) -> list[int]:
+        """The words of a row."""
+        if several is None and len(operands) <= NARROW:
+            return [what.number, *results, *operands, *(0,) * (NARROW - len(operands))]
+        start = len(self.lists)
+        self.lists.extend((_CLASSES.index(several), len(results), *results, *operands))
+        return [what.number, results[0] if results else 0, start, 0, -1]
+
+    def rows_of(self, steps: Iterable[Step]) -> Rows:
+        """New rows for steps, whose results are places of the program, beside the recorded ones."""
+        words = array("i")
+        for step in steps:
+            pattern, operands = step.split()
+            what = self.interned(step.name, step.function, pattern, len(operands))
+            words.extend(self.row(what, operands, step.places, step.several))
+        return Rows(self, np.frombuffer(words, np.intc).reshape(-1, WIDTH))
+
+    def _age(self) -> None:
+        # Two tables, the older of which is dropped whole: what loops repeat is near. One table of all rows of a loop of
+        # a million steps would be most of the memory, and one that forgets a key at a time costs as much as the row.
+        self._older, self._recent = self._recent, {}
+
+    # What is recorded.
+
+    def rows(self, first: int = 0) -> Rows:
+        """The rows from the given one on, counted from 0."""
+        words = np.frombuffer(self.words, np.intc).reshape(-1, WIDTH)[1 + first :]
+        # While there is a view of an array's memory, the array cannot grow.
+        return Rows(self, words if self._is_finished else words.copy())
+
+    def row_with(self, place: int) -> list[int] | None:
+        """The words of the row that has a result at a place; None if there is none."""
+        words = self.words
+        # Places rise with the rows, but other values have places between, so it is searched for. All results of a row
+        # come one after the other.
+        at = bisect.bisect_right(range(1, len(words) // WIDTH), place, key=lambda i: words[i * WIDTH + 1])
+        found = words[at * WIDTH : (at + 1) * WIDTH].tolist()
+        return found if at and place in self.results(found) else None
+
+    def results(self, row: list[int]) -> list[int]:
+        """The places of a row's results."""
+        if row[4] >= 0:
+            return row[1:2]
+        start, count = row[2] + 2, self.lists[row[2] + 1]
+        return self.lists[start : start + count].tolist()
+
+    def operands(self, row: list[int]) -> list[int]:
+        """The places of a row's operands."""
+        count = self.operation(row[0]).operands
+        if row[4] >= 0:
+            return row[2 : 2 + count]
+        start = row[2] + 2 + self.lists[row[2] + 1]
+        return self.lists[start : start + count].tolist()
+
+    def several(self, row: list[int]) -> Any:
+        """The class of a row's results, if it has several; else None."""
+        return None if row[4] >= 0 else _CLASSES[self.lists[row[2]]]
+
+    def step(self, row: list[int]) -> Step:
+        """A row as a step."""
+        what = self.operation(row[0])
+        arguments = what.arguments(map(Place, self.operands(row)))
+        step = Step(what.name, what.kernel, arguments, tuple(map(Place, self.results(row))), self.several(row))
+        step.table, step.row = self, row
+        return step
+
+    def finish(self) -> None:
+        """Let go of the tables by which a row is found again, as no more are recorded."""
+        self._is_finished = True
+        for table in (self._interned, self._recent, self._older):
+            table.clear()
+        self.hashes = self.hashes[:0].copy()
+
+
+_RECENT = 1 << 15
+"""The number of recent rows; those before them are found again while as many follow."""
+
+
+class Rows:
+    """Some rows of a table, in order.
+
+    Attributes:
+        words: of each row, as :data:`WIDTH` says.
+    """
+
+    name = "scalars"
+
+    def __init__(self, table: Table, words: np.ndarray):
+        self.table, self.words = table, words
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __iter__(self) -> Iterator[Step]:
+        """Each row as a step."""
+        return map(self.table.step, self.words.tolist())
+
+    def __getitem__(self, which) -> Rows:
+        return Rows(self.table, self.words[which])
+
+    @property
+    def places(self) -> np.ndarray:
+        """The places of the first results, in rising order."""
+        return self.words[:, 1]
+
+    @property
+    def wide(self) -> np.ndarray:
+        """The positions of the wide rows."""
+        return np.flatnonzero(self.words[:, 4] < 0)
+
+    @property
+    def are_numbers(self) -> np.ndarray:
+        """True for each row that is an operation on single numbers."""
+        return self.words[:, 0] < OWN
+
+    def operands(self) -> np.ndarray:
+        """The places of the operands of all rows."""
+        wide = self.wide
+        if not len(wide):
+            found = self.words[:, 2:].ravel()
+        else:
+            narrow = np.delete(self.words, wide, 0)[:, 2:].ravel()
+            lists = [self.table.operands(row) for row in self.words[wide].tolist()]
+            found = np.concatenate([narrow, np.array([p for operands in lists for p in operands], np.intc)])
+        return found[found != 0]
+
+    def results(self) -> np.ndarray:
+        """The places of the results of all rows."""
+        lists = [self.table.results(row)[1:] for row in self.words[self.wide].tolist()]
+        others = np.array([p for results in lists for p in results], np.intc)
+        return np.concatenate([self.places, others]) if len(others) else self.places
+
+    @property
+    def uses(self) -> tuple[Place, ...]:
+        """The places of the values that the rows take from outside, each once."""
+        operands, own = self.operands(), self.results()
+        if len(own) <= FEW:
+            return tuple(map(Place, sorted(set(operands.tolist()).difference(own.tolist()))))
+        taken = np.zeros(max(operands.max(initial=0), own.max(initial=0)) + 1, bool)
+        taken[operands] = True
+        taken[own] = False
+        return tuple(map(Place, np.flatnonzero(taken).tolist()))
+
+    @property
+    def operations(self) -> list[Operation]:
+        """The operations, each once."""
+        return [self.table.operation(i) for i in set(self.words[:, 0].tolist())]
+
+    def names(self) -> Counter[str]:
+        """The names of the ops, with their number."""
+        found: Counter[str] = Counter()
+        for number, times in zip(*np.unique(self.words[:, 0], return_counts=True)):
+            name = self.table.operation(number).name
+            found[name] = found.get(name, 0) + int(times)
+        return found
+
+    def stretches(self) -> list[Step | Rows]:
+        """The rows as steps, with operations on single numbers together where no other step needs them sooner."""
+        words, are_numbers = self.words, self.are_numbers
+        numbers = words[are_numbers, 1]
+        found: list[Step | Rows] = []
+        first = 0  # the first row of the stretch that is open
+
+        def close(end: int) -> None:
+            stretch = words[first:end]
+            if len(numbers) < len(words):
+                stretch = stretch[are_numbers[first:end]]
+            found.extend(Rows(self.table, stretch[i : i + LONGEST]) for i in range(0, len(stretch), LONGEST))
+
+        # Operations on single numbers wait to be handled together. Another step comes before them if it needs none.
+        for i in np.flatnonzero(~are_numbers).tolist():
+            step, start = self.table.step(words[i].tolist()), words[first, 1]
+            if any(place >= start and _is_among(place, numbers) for place in step.uses):
+                close(i)
+                first = i
+            found.append(step)
+        close(len(words))
+        return found
+
+
+def _is_among(place: int, places: np.ndarray) -> bool:
+    """True if a place is among rising ones."""
+    at = int(np.searchsorted(places, place))
+    return at < len(places) and int(places[at]) == place
+
+
+def count(steps: Iterable) -> int:
+    """The number of steps, with those of rows."""
+    return sum(len(step) if step.__class__ is Rows else 1 for step in steps)
+
+
+def names(step: Step | Rows) -> Counter[str]:
+    """The names of the ops of a step, with their number."""
+    return step.names() if isinstance(step, Rows) else Counter((step.name,))
+
+
+def expanded(steps: Iterable, unless: Callable = lambda rows: False) -> list[Any]:
+    """Steps with rows, but for those that ``unless`` holds of, as their single steps."""
+    found: list = []
+    for step in steps:
+        if isinstance(step, Rows) and not unless(step):
+            found += step
+        else:
+            found.append(step)
+    return found
