@@ -360,6 +360,17 @@ def _is_among(place: int, places: np.ndarray) -> bool:
     return at < len(places) and int(places[at]) == place
 
 
+def joined(table: Table, steps: Iterable[Step | Rows]) -> Rows:
+    """The rows of steps that are rows of a table."""
+    words = array("i")
+    for step in steps:
+        if isinstance(step, Rows):
+            words.frombytes(step.words.tobytes())
+        else:
+            words.extend(step.row)
+    return Rows(table, np.frombuffer(words, np.intc).reshape(-1, WIDTH))
+
+
 def count(steps: Iterable) -> int:
     """The number of steps, with those of rows."""
     return sum(len(step) if step.__class__ is Rows else 1 for step in steps)

@@ -41,7 +41,8 @@ def lowered(program: Program, rows: Rows, wanted: set[int]) -> tuple[list[Step],
     found = machine.machine()
     if found is None or not program.root.is_native:
         return list(rows), Explained(len(rows), [], {}, "native=False" if found else machine.why_not())
-    new, refused = _lowered(program, _tiled(program, rows.stretches(), wanted, found), wanted, found)
+    steps = _tiled(program, rows.stretches(), wanted, found)
+    new, refused = _lowered(program, rows, steps, wanted, found)
     refused = Counter({key: times for key, times in refused.items() if key[0] != NATIVE})
     return new, Explained(len(rows), [s.function for s in new if isinstance(s.function, (Run, Tiles))], refused)
 

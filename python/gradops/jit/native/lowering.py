@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-from array import array
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +17,7 @@ from ..operations import NumberOperation
 from ..program import Program
 from ..reference import Reference
 from ..steps import OPERAND, Step
-from ..table import FEW, WIDTH, Rows, Table, expanded, names
+from ..table import FEW, Rows, Table, expanded, joined, names
 from .code import BOOL, FLOATS, Code, NotNative, Outside
 from .instructions import WHOLES, named
 from .machine import Machine
@@ -30,9 +29,13 @@ from .run import Run
 
 
 def lowered(
-    program: Program, steps: list[Step | Rows], wanted: set[int], machine: Machine
+    program: Program, rows: Rows, steps: list[Step | Rows], wanted: set[int], machine: Machine
 ) -> tuple[list[Step], Counter[tuple[str, str]]]:
     """The steps, with runs of those that can be native as one step each.
+
+    Args:
+        rows: those of the program.
+        steps: the same, some of them handled together.
 
     Returns:
         The steps, and how many are not native, by op and reason.
@@ -63,7 +66,8 @@ def lowered(
     for run, phase in zip(runs, order):
         native = [i for i in phase if i not in refused] if refused else phase
         if native:
-            found.append(run.step([p for i in native for p in results_among(steps[i], is_needed)]))
+            done = rows if len(native) == len(steps) else joined(rows.table, [steps[i] for i in native])
+            found.append(run.step(done, [p for i in native for p in results_among(steps[i], is_needed)]))
         found += expanded([steps[i] for i in phase if i in refused])
     return found, Counter((name, reason) for i, reason in refused.items() for name in names(steps[i]).elements())
 
@@ -129,8 +133,6 @@ class Lowering:
         self.code = code
         self._is_read_once = is_read_once
         self._names: Counter[str] = Counter()
-        self._table: Table | None = None
-        self._words = array("i")  # of the rows that are lowered
         self._inputs: dict[int, tuple[int, Any]] = {}
         self._cells: dict[int, Any] = {}
         self._whole: dict[int, Any] = {}
@@ -143,13 +145,10 @@ class Lowering:
         Raises:
             NotNative: it cannot be native.
         """
-        self._table = step.table
         if isinstance(step, Rows):
-            self._words.frombytes(step.words.tobytes())
             self._lower_rows(step)
             self._names.update(step.names())
         else:
-            self._words.extend(step.row)
             self._lower_step(step)
             self._names[step.name] = self._names.get(step.name, 0) + 1
 
@@ -255,11 +254,10 @@ class Lowering:
             found = self._cells[place] = self.code.constant(value)
         return found
 
-    def step(self, outputs: list[int]) -> Step:
-        """The run as a step of a program."""
+    def step(self, rows: Rows, outputs: list[int]) -> Step:
+        """The run, which does ``rows``, as a step of a program."""
         results = [(self.code.side_by_side(self.cells(Place(p))), self.program.value(p)) for p in outputs]
-        inputs, words = tuple(map(Place, self._inputs)), np.frombuffer(self._words, np.intc).reshape(-1, WIDTH)
-        rows = Rows(self._table, words)  # type: ignore[arg-type]
+        inputs = tuple(map(Place, self._inputs))
         reference = Reference(rows, inputs, list(map(Place, outputs)), self.program.constants)
         run = Run(self.code, list(self._inputs.values()), results, self._names, reference)
         return Step("native", run, inputs, tuple(outputs), True)
