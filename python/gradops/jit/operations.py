@@ -35,17 +35,20 @@ class Operation:
         number: its number in the rows of a table.
     """
 
-    __slots__ = ("name", "kernel", "pattern", "operands", "is_plain", "number")
+    __slots__ = ("name", "kernel", "pattern", "operands", "is_plain", "number", "_is_flat")
 
     def __init__(self, name: str, kernel: Callable, pattern: tuple, operands: int, number: int):
         self.name, self.kernel, self.pattern, self.operands, self.number = name, kernel, pattern, operands, number
-        self.is_plain = operands == len(pattern) and all(x is OPERAND for x in pattern)
+        own = sum(x is OPERAND for x in pattern)
+        self._is_flat, self.is_plain = own == operands, own == len(pattern)
 
     def arguments(self, values: Iterable) -> tuple:
         """The arguments for some values."""
         if self.is_plain:
             return tuple(values)
         rest = iter(values)
+        if self._is_flat:
+            return tuple([next(rest) if x is OPERAND else x for x in self.pattern])
         return map_items(lambda x: next(rest) if x is OPERAND else x, self.pattern)
 
     def compute(self, *values) -> Any:

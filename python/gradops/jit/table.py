@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from .array import Place
+from .array import Place, frozen
 from .operations import NARROW, NumberOperation, Operation
-from .steps import Step, key_of
+from .steps import OPERAND, Step
 
 WIDTH = 5
 """Words of a row: the operation's number, the place of the result, and those of up to three operands, 0 for none.
@@ -122,14 +122,18 @@ class Table:
 
     def interned(self, name: str, kernel: Callable, pattern: tuple, operands: int) -> Operation:
         """The operation with these arguments; a new one if they cannot be compared."""
-        key = key_of(name, (kernel, *pattern))
-        found = None if key is None else self._interned.get(key)
+        key = (name, kernel, *[x if x is OPERAND else frozen(x) for x in pattern])
+        try:
+            found = self._interned.get(key)
+        except TypeError:
+            return self._new_operation(name, kernel, pattern, operands)
         if found is None:
-            found = Operation(name, kernel, pattern, operands, OWN + len(self.operations))
-            self.operations.append(found)
-            if key is not None:
-                self._interned[key] = found
+            found = self._interned[key] = self._new_operation(name, kernel, pattern, operands)
         return found
+
+    def _new_operation(self, name: str, kernel: Callable, pattern: tuple, operands: int) -> Operation:
+        self.operations.append(Operation(name, kernel, pattern, operands, OWN + len(self.operations)))
+        return self.operations[-1]
 
     # Recording.
 
@@ -235,8 +239,11 @@ class Table:
     def step(self, row: list[int]) -> Step:
         """A row as a step."""
         what = self.operation(row[0])
-        arguments = what.arguments(map(Place, self.operands(row)))
-        step = Step(what.name, what.kernel, arguments, tuple(map(Place, self.results(row))), self.several(row))
+        if row[4] >= 0:
+            operands, places, several = row[2 : 2 + what.operands], (Place(row[1]),), None
+        else:
+            operands, places, several = self.operands(row), tuple(map(Place, self.results(row))), self.several(row)
+        step = Step(what.name, what.kernel, what.arguments(map(Place, operands)), places, several)
         step.table, step.row = self, row
         return step
 
@@ -333,6 +340,8 @@ class Rows:
     def stretches(self) -> list[Step | Rows]:
         """The rows as steps, with operations on single numbers together where no other step needs them sooner."""
         words, are_numbers = self.words, self.are_numbers
+        if not are_numbers.any():
+            return list(self)
         numbers = words[are_numbers, 1]
         found: list[Step | Rows] = []
         first = 0  # the first row of the stretch that is open
@@ -344,11 +353,13 @@ class Rows:
             found.extend(Rows(self.table, stretch[i : i + LONGEST]) for i in range(0, len(stretch), LONGEST))
 
         # Operations on single numbers wait to be handled together. Another step comes before them if it needs none.
-        for i in np.flatnonzero(~are_numbers).tolist():
-            step, start = self.table.step(words[i].tolist()), words[first, 1]
+        others = np.flatnonzero(~are_numbers)
+        start = int(words[0, 1])
+        for i, row in zip(others.tolist(), words[others].tolist()):
+            step = self.table.step(row)
             if any(place >= start and _is_among(place, numbers) for place in step.uses):
                 close(i)
-                first = i
+                first, start = i, row[1]
             found.append(step)
         close(len(words))
         return found
