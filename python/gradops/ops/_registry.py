@@ -68,6 +68,25 @@ families: dict[str, list[tuple[ModuleType, str]]] = {}
 """Modules and names of the public ops, by their families' texts."""
 
 
+def rule(kind: str, *ops: str) -> Callable[[F], F]:
+    """Return a decorator that registers a function as the rule of this kind of ops, ``registry[op].rules[kind]``.
+
+    The floor that uses a kind of rule registers them and says what they are called with. ``docs/rules.md`` lists them.
+    """
+
+    def register(function: F) -> F:
+        for name in ops:
+            registry[name].rules[kind] = function
+        return function
+
+    return register
+
+
+def rule_of(kind: str, name: str) -> Any:
+    """Return the rule of an op by name; None without one, also for steps of the tape and of programs that are no ops."""
+    return registry[name].rules.get(kind) if name in registry else None
+
+
 def public(function: F) -> F:
     """Make a function a public op without dispatch, as it takes functions or does not return a tensor."""
     publish(function, function.__name__)
