@@ -8,7 +8,6 @@ the recorded graph, through a few scalings, and attach the result to that sum.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from ..errors import GradientError

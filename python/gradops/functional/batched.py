@@ -218,8 +218,10 @@ def rule_of(entry: Op | None) -> Callable | None:
     A rule is called as ``rule(kernel, *arguments)`` with arguments of whole batches. It returns batches, or
     NotImplemented for one member after the other.
     """
-    if entry is None or "batch" in entry.rules:
-        return entry and entry.rules["batch"]
+    if entry is None:
+        return None
+    if "batch" in entry.rules:
+        return entry.rules["batch"]
     if entry.facts.elementwise and not entry.many:
         return functools.partial(_at_positions, entry.positions)
     return _reduced if entry.facts.reduces and len(entry.tensors) == 1 else None

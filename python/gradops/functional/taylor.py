@@ -23,7 +23,6 @@ import numpy as np
 from .. import _tree, backends, dtypes
 from .._scopes import changed
 from ..autodiff import cotangents, gradients, record
-from ..autodiff.graph import STEPS
 from ..autodiff.modes import ensured_recording, recording, series_depth, series_end, set_recording
 from ..autodiff.variable import Variable, data_of, wrap
 from ..errors import ArgumentError, ArgumentTypeError, GradientError, TypeOf
@@ -222,7 +221,7 @@ class _Call:
 
     def result(self):
         op, facts = self.op, self.op.facts
-        if not self.moving or not op.differentiable or op.name in STEPS or self._ends():
+        if not self.moving or not op.differentiable or facts.steps or self._ends():
             return self._value()
         if "series" in op.rules:  # where facts and derivatives give none, or at a cost that doubles with each order
             return op.rules["series"](self)

@@ -88,7 +88,7 @@ def divide(x1: Operand, x2: Operand) -> Tensor:
 true_divide = alias("true_divide", divide)
 
 
-@op(check=check_real, elementwise=True)
+@op(check=check_real, elementwise=True, steps=True)
 def floor_divide(x1: Operand, x2: Operand) -> Tensor:
     """``floor(x1 / x2)``, elementwise.
 
@@ -626,7 +626,7 @@ def abs(x: Tensor) -> Tensor:
 absolute = alias("absolute", abs)
 
 
-@op(public=False, elementwise=True)
+@op(public=False, elementwise=True, steps=True)
 def real_sign(x: Tensor) -> Tensor:
     """-1, 0 or 1 of each real element; its gradient is 0."""
     ...
@@ -742,7 +742,7 @@ See Also:
 """
 
 
-@op(check=check_real, elementwise=True)
+@op(check=check_real, elementwise=True, steps=True)
 def floor(x: Tensor) -> Tensor:
     """The largest whole number not above each element.
 
@@ -762,7 +762,7 @@ def floor(x: Tensor) -> Tensor:
     ...
 
 
-@op(check=check_real, elementwise=True)
+@op(check=check_real, elementwise=True, steps=True)
 def ceil(x: Tensor) -> Tensor:
     """The smallest whole number not below each element.
 
@@ -782,7 +782,7 @@ def ceil(x: Tensor) -> Tensor:
     ...
 
 
-@op(check=check_real, elementwise=True)
+@op(check=check_real, elementwise=True, steps=True)
 def trunc(x: Tensor) -> Tensor:
     """The whole part of each element: rounded towards 0.
 
@@ -799,7 +799,7 @@ def trunc(x: Tensor) -> Tensor:
     ...
 
 
-@op(elementwise=True)
+@op(elementwise=True, steps=True)
 def round(x: Tensor, decimals: Integer = 0) -> Tensor:
     """Each element rounded to ``decimals`` places, halves to even.
 

@@ -30,7 +30,7 @@ See Also:
 """
 
 
-@op(reduces=True, linear=("x",))
+@op(reduces=True, linear=("x",), folds="add")
 def sum(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Sum over axes.
 
@@ -54,7 +54,7 @@ def sum(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     ...
 
 
-@op(reduces=True)
+@op(reduces=True, folds="multiply")
 def prod(x: Tensor, axis: Axes = None, keepdims: bool = False, dtype: DType | None = None) -> Tensor:
     """Product over axes.
 
@@ -299,7 +299,7 @@ of_largest = family(
 )
 
 
-@op(check=check_real, reduces=True)
+@op(check=check_real, reduces=True, folds="maximum")
 @of_largest
 def max(x: Tensor, axis: Axes = None, keepdims: bool = False, initial=None) -> Tensor:
     """Largest element over axes.
@@ -342,7 +342,7 @@ def amax(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     return max(x, axis, keepdims)
 
 
-@op(check=check_real, reduces=True)
+@op(check=check_real, reduces=True, folds="minimum")
 @of_largest
 def min(x: Tensor, axis: Axes = None, keepdims: bool = False, initial=None) -> Tensor:
     """Smallest element over axes.
@@ -437,7 +437,7 @@ See Also:
 """
 
 
-@op(differentiable=False, reduces=True)
+@op(differentiable=False, reduces=True, folds="logical_and")
 def all(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """True where all elements over axes are true (not 0).
 
@@ -447,7 +447,7 @@ def all(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     ...
 
 
-@op(differentiable=False, reduces=True)
+@op(differentiable=False, reduces=True, folds="logical_or")
 def any(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """True where any element over axes is true (not 0).
 
