@@ -30,7 +30,7 @@ from .._tree import alike, map_items
 from ..errors import GradientError
 from ..ops import _dispatch, _pandas, _registry, conversion
 from .graph import PICK, RESULT, Node, Rule
-from .inplace import VIEWS, viewing
+from .inplace import viewing
 from .lengths import smooth_product, smooth_square
 from .modes import recording
 from .state import read
@@ -91,7 +91,7 @@ def make_recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
         recorder = op.rules["recorder"](recorder)
     if _pandas.seen and len(op.tensors) > 1 and op.facts.elementwise:
         recorder = _pandas.following(op, recorder)
-    return viewing(op, recorder) if op.name in VIEWS else recorder
+    return viewing(op, recorder) if op.facts.view else recorder
 
 
 def _is_plain(op: _dispatch.Op, name: str, kind) -> bool:

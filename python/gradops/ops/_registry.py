@@ -33,6 +33,14 @@ class Facts:
             ``sum``.
         steps: the derivative is 0 wherever it exists, so that a result may become a Python number without loss of
             gradients.
+        exact: each element of the result is exact, or rounded once from the exact one.
+        shape_only: the result depends on the shapes and dtypes of the tensors only.
+        costly: computing a result takes longer than reading it again.
+        view: of an op whose result may share memory with its first argument on NumPy, ``writable`` if a write to the
+            result is one to the argument, or ``constant``.
+        positions: which results are positions: ``all``, or an expression of their indices in the tuple of results.
+        conditions: the arguments that are read as conditions: each number but 0 is true.
+        whole: the arguments that hold whole numbers.
         domain: the smallest and largest real number with a value, for an elementwise op of one tensor; outside, it is
             NaN. None if these numbers are not an interval.
 
@@ -57,6 +65,13 @@ class Facts:
     multilinear: tuple[str, ...] = ()
     folds: str = ""
     steps: bool = False
+    exact: bool = False
+    shape_only: bool = False
+    costly: bool = False
+    view: str = ""
+    positions: str = ""
+    conditions: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()
     domain: tuple[float, float] | None = (-math.inf, math.inf)
 
 

@@ -34,8 +34,6 @@ FEWEST = 6
 
 Groups = Sequence[Sequence[int]]
 
-_ALWAYS_FLOATING = frozenset("add subtract multiply divide power".split())
-
 
 class Plan:
     """The steps that can be native, judged by ops, dtypes and sizes only."""
@@ -82,7 +80,7 @@ class Plan:
             if value.dtype is not FLOATS[0]:
                 if not is_known(value.dtype):
                     return f"dtype {value.dtype}"
-                if value.dtype == BOOL and step.name in _ALWAYS_FLOATING:
+                if value.dtype == BOOL and step.name in ("add", "multiply"):  # the others have no such result
                     return "truth values"
             if value.size > LARGEST_CALL and value.size > self._most(step, reads, known):
                 return _LARGE
