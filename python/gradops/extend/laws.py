@@ -28,6 +28,12 @@ def tensors(entry: Op, arguments: dict) -> dict:
     return {name: arguments[name] for name in entry.tensors if arguments.get(name) is not None}
 
 
+def floating(entry: Op, arguments: dict, kinds: str = "fc") -> dict[str, np.ndarray]:
+    """The tensors that are arrays of floating numbers."""
+    given = tensors(entry, arguments)
+    return {name: x for name, x in given.items() if isinstance(x, np.ndarray) and x.dtype.kind in kinds}
+
+
 def alike(found, expected) -> bool:
     return all(
         a.shape == b.shape and np.allclose(a, b, rtol=1e-9, atol=1e-9, equal_nan=True) for a, b in zip(found, expected)
@@ -167,9 +173,7 @@ FOLDS = ("add", "multiply", "maximum", "minimum", "logical_or", "logical_and")
 
 def steps(entry: Op, arguments: dict):
     """A small move of numbers that are not near a step changes nothing."""
-    xs = {
-        name: x for name, x in tensors(entry, arguments).items() if isinstance(x, np.ndarray) and x.dtype.kind in "fc"
-    }
+    xs = floating(entry, arguments)
     if not xs or not entry.facts.elementwise or not entry.differentiable:
         return None
     near = {
@@ -181,9 +185,7 @@ def steps(entry: Op, arguments: dict):
 
 def shape_only(entry: Op, arguments: dict):
     """Other elements give the same result."""
-    xs = {
-        name: x for name, x in tensors(entry, arguments).items() if isinstance(x, np.ndarray) and x.dtype.kind in "fc"
-    }
+    xs = floating(entry, arguments)
     if not any(x.size > 1 for x in xs.values()):
         return None
     others = {name: np.resize([np.nan, np.inf, 0.0, -1.5 - i, 0.5], x.shape) for i, (name, x) in enumerate(xs.items())}
@@ -195,13 +197,13 @@ def shape_only(entry: Op, arguments: dict):
 
 def exact(entry: Op, arguments: dict):
     """The result in float32 is the result in float64, rounded."""
-    xs = {name: x for name, x in tensors(entry, arguments).items() if isinstance(x, np.ndarray) and x.dtype.kind == "f"}
+    xs = floating(entry, arguments, "f")
     if not xs or any(isinstance(x, float) for x in arguments.values()):  # a number has another value in float32
         return None
     single = {name: x.astype(np.float32) for name, x in xs.items()}
     ys = results(entry, {**arguments, **single})
-    exact = results(entry, {**arguments, **{name: x.astype(float) for name, x in single.items()}})
-    return all(np.array_equal(y, z.astype(y.dtype), equal_nan=y.dtype.kind == "f") for y, z in zip(ys, exact))
+    zs = results(entry, {**arguments, **{name: x.astype(float) for name, x in single.items()}})
+    return all(np.array_equal(y, z.astype(y.dtype), equal_nan=y.dtype.kind == "f") for y, z in zip(ys, zs))
 
 
 def conditions(entry: Op, arguments: dict):
