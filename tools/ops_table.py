@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes docs/ops.md: for each op how each backend implements it and how it is differentiated.
+"""Writes docs/ops.md and docs/rules.md: for each op how each backend implements it, and its rules.
 
-    tools/ops_table.py            write the page
-    tools/ops_table.py --check    fail if it is stale
+    tools/ops_table.py            write the pages
+    tools/ops_table.py --check    fail if one is stale
     tools/ops_table.py --where cumprod   print where an op and its rules are
     tools/ops_table.py --missing  list the ops without an op, a gradient, or a parity case of the gradient
 
@@ -28,7 +28,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import families  # noqa: E402
 
-TARGET = ROOT / "docs" / "ops.md"
+TARGET, RULES = ROOT / "docs" / "ops.md", ROOT / "docs" / "rules.md"
 
 COMPILERS = ("`torch.compile`", "`tf.function`", "with XLA", "`jax.jit`")
 
@@ -49,6 +49,31 @@ the reasons are below the table. The entries come from `tests/python/test_engine
 `nonzero`, `where` and masks as well.
 
 Written by `tools/ops_table.py` from the code; do not edit.
+"""
+
+
+HEAD_OF_RULES = """\
+# The rules of the ops
+
+What is known of an op stands at its entry in the registry (`python/gradops/ops/_registry.py`): facts, which its
+`@op(...)` declares, and rules, which the modules that use them register. This page shows for each op which rules it has
+and where, as paths in `python/gradops`.
+
+- `facts`: what `@op(...)` declares. `tests/python/test_facts.py` checks them.
+- `vjp`: the derivative for a backward pass, with the arguments that have one; `jvp`: that for forward mode.
+- `batch`: the op on all members of a batch at once, for Jacobians and `vmap`.
+- `pattern`: the elements of the arguments that an element of the result depends on.
+- `series`: Taylor coefficients, for `jet`.
+- `native`: compiled programs on NumPy; an `instruction` is one function of NumPy, SciPy or the C library.
+- `others`: rules of one part: `tiles`, `turned` and `ufuncs` for native code on large arrays, `look` for shapes that
+  depend on values, `recorder` and `squares` for squares of lengths, `R operands` and `R missing` for R's arithmetic.
+
+`facts` in a cell: the rule follows from the op's facts. `body`: the op is composed of others, whose rules serve. `vjp`:
+the rule follows from the derivative. `-`: there is none, and the general way serves: one member of a batch after the
+other, all elements depend on all, NumPy's kernel. An op without a derivative is constant for derivatives and series.
+
+Written by `tools/ops_table.py` from the code; do not edit.
+
 """
 
 
@@ -163,14 +188,67 @@ def table() -> tuple[str, list[str]]:
     return "\n".join(page) + "\n", lacking
 
 
+def rules(op: Any) -> dict[str, str]:
+    """Return the rules of an op by column of docs/rules.md, with what they follow from or where they are."""
+    from gradops import backends
+    from gradops.functional import batched
+    from gradops.jit import native, sparsity
+
+    own = {kind: _written_in(function) for kind, function in op.rules.items() if kind not in ("vjp", "native")}
+    facts, kernel = op.facts, backends.embedded().kernel(op.name)
+    general = "-" if kernel is not None else "body"
+    moved = facts.linear or facts.multilinear or facts.moves
+    known, derivative = native.registry.known_of(op.name), op.rules.get("vjp")
+    found = {"facts": ", ".join(name for name in vars(facts) if getattr(facts, name) != getattr(type(facts), name))}
+    if derivative is not None:
+        files = {_written_in(function).partition(":")[0] for function in derivative.rules.values()}
+        found["vjp"] = f"{', '.join(sorted(files))}: {', '.join(derivative.rules)}"
+        found["jvp"] = "facts" if moved or facts.elementwise else "vjp"
+        series = "facts" if moved else "vjp" if facts.elementwise or op.body is None else "body"
+    else:
+        found["vjp"] = found["jvp"] = series = "body" if op.differentiable and op.body is not None else "-"
+        series = "facts" if moved and op.differentiable else series
+    found["batch"] = own.pop("batch", "facts" if batched.rule_of(op) and kernel is not None else general)
+    found["pattern"] = own.pop("pattern", "facts" if sparsity.rule_of(op.name) and kernel is not None else general)
+    found["series"] = own.pop("series", series)
+    if "native" in op.rules:
+        found["native"] = _written_in(known.rule)
+    else:
+        found["native"] = f"instruction {known.meaning}" if known.meaning else "facts" if known.rule else general
+    found["others"] = "; ".join(f"{kind}: {at}" for kind, at in sorted(own.items()))
+    return found
+
+
+def _written_in(function: Any) -> str:
+    """Return a function's file in the package, and its name if it has one."""
+    code = inspect.unwrap(function).__code__
+    path = str(pathlib.Path(code.co_filename).relative_to(ROOT / "python" / "gradops"))
+    return path if "<" in code.co_name else f"{path}:{code.co_name}"
+
+
+def rules_page() -> str:
+    """Return docs/rules.md."""
+    import gradops  # noqa: F401
+    from gradops.interop import r  # noqa: F401  # which registers rules
+    from gradops.ops import _dispatch
+
+    ops = [op for name, op in sorted(_dispatch.registry.items()) if name == op.name]
+    homes = [sys.modules.get(op.call.__module__) for op in ops]  # not those of ops of other packages, and of tests
+    known = [getattr(home, op.call.__name__, None) is op.call for op, home in zip(ops, homes)]
+    rows = {op.name: rules(op) for op, is_own in zip(ops, known) if is_own and "gradops.ops." in op.call.__module__}
+    columns = ["op", *rows["add"]]
+    lines = [f"| {' | '.join(columns)} |", "|" + " --- |" * len(columns)]
+    lines += [f"| `{name}` | {' | '.join(row.values())} |".replace("|  |", "| |") for name, row in rows.items()]
+    return HEAD_OF_RULES + "\n".join(lines) + "\n"
+
+
 def where(name: str) -> list[str]:
     """Return the places of an op in the source: its body, kernels, rules and cases."""
     import cases
 
     from gradops import backends
-    from gradops.autodiff import record
-    from gradops.functional import batched, taylor
-    from gradops.jit import native, sparsity
+    from gradops.functional import taylor  # noqa: F401  # which registers rules
+    from gradops.jit import native, sparsity  # noqa: F401
     from gradops.ops import _dispatch
 
     op = _dispatch.registry[name]
@@ -178,13 +256,12 @@ def where(name: str) -> list[str]:
     for library in backends.NAMES:
         if kernel := backends.lookup(library).kernel(op.name):
             found[f"kernel, {library}"] = written(op.name, f"backends/{library}") or place(kernel)
-    derivatives = record._derivatives.get(op.name, ({}, True))[0]
+    own = dict(op.rules)
+    derivatives = own.pop("vjp").rules if "vjp" in own else {}
     found |= {f"derivative by {argument}": place(rule) for argument, rule in derivatives.items()}
     if not derivatives and op.body and op.differentiable:
         found["derivative"] = "none of its own: that of the ops in its body"
-    tables = {"batch": batched.RULES, "Taylor": taylor.RULES, "sparsity": sparsity.RULES}
-    tables["native code"] = native.registry.RULES
-    found |= {f"{kind} rule": place(rules.get(op.name)) for kind, rules in tables.items()}
+    found |= {f"{kind} rule": place(rule.rule if kind == "native" else rule) for kind, rule in own.items()}
     for module in pkgutil.iter_modules(cases.__path__):
         if any(case.op in (name, op.name) for case in importlib.import_module(f"cases.{module.name}").CASES):
             found[f"cases, {module.name}"] = f"tests/python/cases/{module.name}.py"
@@ -213,15 +290,17 @@ def main() -> int:
         print("\n".join(line for name in sys.argv[2:] for line in where(name)))
         return 0
     page, lacking = table()
+    pages = {TARGET: page, RULES: rules_page()}
     if "--missing" in sys.argv:
         print("\n".join(lacking) or "nothing is missing")
         return 0
     if "--check" in sys.argv:
-        if TARGET.read_text() == page:
-            return 0
-        print("docs/ops.md is stale: run tools/ops_table.py", file=sys.stderr)
-        return 1
-    TARGET.write_text(page)
+        stale = [path.name for path, text in pages.items() if path.read_text() != text]
+        for name in stale:
+            print(f"docs/{name} is stale: run tools/ops_table.py", file=sys.stderr)
+        return bool(stale)
+    for path, text in pages.items():
+        path.write_text(text)
     return 0
 
 

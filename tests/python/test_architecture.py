@@ -128,13 +128,24 @@ def test_toy_op_has_an_r_function():
     assert "#' @param delta Where it turns linear." in page and "(Huber 1964)" in page and "op_huber(x)" in page
 
 
+def tool_of_ops():
+    spec = importlib.util.spec_from_file_location("ops_table", ROOT / "tools" / "ops_table.py")
+    ops_table = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(ops_table)
+    return ops_table
+
+
+@pytest.mark.repository
+def test_page_of_rules_is_current():
+    ops_table = tool_of_ops()
+    assert ops_table.RULES.read_text() == ops_table.rules_page(), "docs/rules.md is stale: run tools/ops_table.py"
+
+
 @pytest.mark.repository
 def test_ops_table_tells_where_an_op_and_its_rules_are():
     for library in ("torch", "tensorflow", "jax"):
         pytest.importorskip(library)
-    spec = importlib.util.spec_from_file_location("ops_table", ROOT / "tools" / "ops_table.py")
-    ops_table = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(ops_table)
+    ops_table = tool_of_ops()
 
     def line(op: str, what: str) -> str:
         path, number = dict(re.split(r": +", each, maxsplit=1) for each in ops_table.where(op))[what].split(":")
@@ -144,5 +155,5 @@ def test_ops_table_tells_where_an_op_and_its_rules_are():
     assert line("cumprod", "kernel, torch").startswith("def cumprod(")
     assert line("softplus", "op").startswith("def softplus(")
     assert line("softplus", "derivative by x").startswith('derivative("softplus", x=')
-    assert line("softplus", "native code rule").startswith('@rule("softplus"')
+    assert line("softplus", "native rule").startswith('@rule("softplus"')
     assert any("derivative: " in each and "body" in each for each in ops_table.where("cumprod"))

@@ -23,7 +23,6 @@ from test_parity import OF_RULES
 
 import gradops.scipy.special  # noqa: F401  # registers ops with native rules
 from gradops import Variable, autodiff, backends, config, errors, functional, ops
-from gradops.autodiff import record
 from gradops.functional import batched
 from gradops.functional.sparsity.patterns import pattern
 from gradops.jit import jit, sparsity
@@ -98,8 +97,16 @@ LOOPS = {
     "cond": lambda x: ops.cond(x[0] < x[1], lambda: ops.exp(x[2]), lambda: x[2] - 1.0),
 }
 NUMBERS = np.array([0.3, -0.8, 1.7, 0.25])
-PUBLIC = [name for name in registry if not name.startswith("scipy.special._")]  # those take complex numbers
-NATIVE = sorted({*rules.RULES, *filter(rules.rule_of, PUBLIC)})
+PUBLIC = [  # without aliases, and without ops that take complex numbers
+    name for name, entry in registry.items() if name == entry.name and not name.startswith("scipy.special._")
+]
+NATIVE = sorted({*rules.LOOPS, *filter(rules.rule_of, PUBLIC)})
+
+
+def put_native(patch: pytest.MonkeyPatch, name: str, rule) -> None:
+    """Replace the native rule of an op or a loop."""
+    table, key = (rules.LOOPS, name) if name in rules.LOOPS else (registry[name].rules, "native")
+    patch.setitem(table, key, rules.known_of(name)._replace(rule=rule))
 
 
 @pytest.mark.skipif(machine.machine() is None, reason="llvmlite is not installed")
@@ -116,7 +123,7 @@ def test_native_code_equals_the_op(name):
     calls = [(LOOPS[name], {"x": NUMBERS})] if name in LOOPS else examples(name)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plan, "FEWEST", 1)  # otherwise NumPy runs single steps
-        patch.setitem(rules.RULES, name, noting)
+        put_native(patch, name, noting)
         for f, arguments in calls:
             tensors = arrays(arguments)
             for traced in [tensors, *({place: x} for place, x in tensors.items() if len(tensors) > 1)]:
@@ -203,7 +210,9 @@ UNNATURAL = {"nextafter"}  # moves by one unit in the last place; its gradient i
 
 
 DERIVATIVES = sorted(
-    name for name in record._derivatives if is_own(registry[name]) and name not in UNNATURAL | OF_RULES
+    entry.name
+    for name, entry in registry.items()
+    if "vjp" in entry.rules and name == entry.name and is_own(entry) and name not in UNNATURAL | OF_RULES
 )
 
 
@@ -211,7 +220,7 @@ DERIVATIVES = sorted(
 @quietly
 def test_derivatives_match_finite_differences(name):
     entry = registry[name]
-    told = {argument: [] for argument in record._derivatives[name][0]}
+    told = {argument: [] for argument in entry.rules["vjp"].rules}
     for f, arguments in examples(name):
         places = {
             p: x.astype(np.promote_types(x.dtype, "f8")) for p, x in arrays(arguments).items() if x.dtype.kind in "fc"
@@ -260,16 +269,18 @@ def members_of(x: np.ndarray) -> list[np.ndarray]:
     return [x, np.flip(x).copy(), np.roll(x, 1)]
 
 
-def with_rule(table: dict, of_facts) -> list[str]:
-    """Return the ops with a rule in a table, or with a rule that follows from their facts and a NumPy kernel."""
+def with_rule(kind: str, rule_of) -> list[str]:
+    """Return the ops with a rule of their own, or with a rule that follows from their facts and a NumPy kernel."""
     return sorted(
         name
         for name in CASES_OF
-        if name in table or backends.embedded().kernel(name) is not None and of_facts(registry[name]) is not None
+        if kind in registry[name].rules
+        or backends.embedded().kernel(name) is not None
+        and rule_of(registry[name]) is not None
     )
 
 
-BATCHED = with_rule(batched.RULES, batched._of_facts)
+BATCHED = with_rule("batch", batched.rule_of)
 
 
 @pytest.mark.parametrize("name", BATCHED)
@@ -322,7 +333,7 @@ def others(x: np.ndarray, place: int) -> list[np.ndarray]:
     return found
 
 
-PATTERNS = with_rule(sparsity.RULES, lambda entry: sparsity._of_facts(entry.name))
+PATTERNS = with_rule("pattern", lambda entry: sparsity.rule_of(entry.name))
 
 
 @pytest.mark.parametrize("name", PATTERNS)

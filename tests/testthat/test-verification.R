@@ -8,9 +8,9 @@ local_check <- function(mode, envir = parent.frame()) {
 # Makes native code of `exp` compute the sine.
 local_fault <- function(envir = parent.frame()) {
   registry <- reticulate::import("gradops.jit.native.registry", convert = FALSE)
-  rule <- registry$RULES$get("exp")
-  registry$RULES$update(reticulate::dict(exp = registry$rule_of("sin")))
-  withr::defer(registry$RULES$update(reticulate::dict(exp = rule)), envir)
+  rules <- reticulate::import("gradops.ops", convert = FALSE)$exp$op$rules
+  rules$update(reticulate::dict(native = registry$known_of("sin")))
+  withr::defer(rules$pop("native"), envir)
 }
 
 loss <- function(x) sum(exp(x) * log(x) / (1 + x^2) - sin(x))

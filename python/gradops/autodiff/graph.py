@@ -198,6 +198,3 @@ PICK = Rule("pick", vjps=(_pick_vjp,), slots=(None,))
 """The rule of one result among a node's several results."""
 ALIAS = Rule("alias", vjps=(lambda g, saved, edge: g,), elementwise=True)
 """The rule of an alias: another variable for the same value."""
-STEPS: set[str] = set()
-"""Ops whose derivative is 0 wherever it exists, so their results may become Python numbers without loss of gradients.
-The modules that define derivatives fill it in."""

@@ -40,15 +40,6 @@ from .modes import is_recorded, recording
 from .state import buffer, bump, clock, written
 from .variable import Variable, attach, data_of, is_active, method, wrap
 
-WRITABLE = frozenset(
-    {
-        "get_item", "reshape", "transpose", "swapaxes", "moveaxis", "expand_dims", "squeeze", "ravel", "flip",
-        "fliplr", "flipud", "rot90", "split", "array_split", "unstack", "slice", "cast", "array", "convert_to_tensor",
-    }
-)  # fmt: skip
-VIEWS = WRITABLE | {"real", "imag", "diagonal", "broadcast_to"}
-"""Ops whose result may share memory with their argument."""
-
 
 class View(Variable):
     """A result that shares memory with the variable it was made from."""
@@ -115,7 +106,7 @@ View.__name__ = View.__qualname__ = "Variable"
 
 def viewing(op, recorded: Callable) -> Callable:
     """A recorder whose results are :class:`View`s if they share memory with the argument."""
-    again, writable = op.call, op.name in WRITABLE
+    again, writable = op.call, op.facts.view == "writable"
 
     def with_view(x, *rest):
         out = recorded(x, *rest)
@@ -406,7 +397,7 @@ def _refuse_unseen(variable: Variable) -> None:
 def _own(variable: Variable):
     """The variable's array, in memory that may be written for it and for its source."""
     root = _root(variable)
-    # Ops outside of `VIEWS` may also return memory of their argument, as does a view that cannot be written, such as a
+    # Ops that are no views may also return memory of their argument, as does a view that cannot be written, such as a
     # broadcast: a write there would change values that nobody writes to, without a trace in the graph. So such
     # variables move to their own memory at the first write. Their views still refer to the old memory then, and are
     # recreated on the new one in their order of creation, because one may be a view of another.

@@ -8,12 +8,11 @@ the recorded graph, through a few scalings, and attach the result to that sum.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from ..errors import GradientError
 from ..ops import elementwise, indexing, reductions
-from ..ops._dispatch import registry
+from ..ops._registry import registry, rule, rule_of
 from .engine import rejoin
 from .graph import ALIAS, RESULT, Node
 from .state import Packed, check_versions, written
@@ -41,7 +40,7 @@ def smooth_product(first: Node, second: Node, result: Variable) -> Variable:
     if _is_same(first, second, _MAX_DEPTH):
         return _recorded_as(_squares(first, _MAX_DEPTH) if _is_saved(second) else None, result)
     for factor, length in ((first, second), (second, first)):
-        if factor.rule.name in _FACTORS and _is_saved(factor):
+        if rule_of("squares", factor.rule.name) is _product_squares and _is_saved(factor):
             for edge, operate in _operands(factor):
                 squares = _squares(length, _MAX_DEPTH) if edge is length else None
                 if squares is not None:
@@ -53,13 +52,15 @@ def _leads_to_length(node, depth: int = _MAX_DEPTH) -> bool:
     """True if a node may be a length, judged by op names only: squares are frequent, and most are not of lengths."""
     if node.__class__ is not Node or not depth:
         return False
-    name = node.rule.name
-    if name in _FACTORS:
+    find = rule_of("squares", node.rule.name)
+    if find is _product_squares:
         first, *others = node.edges
         if _leads_to_length(first, depth - 1):
             return True
         return bool(others) and others[0] is not first and _leads_to_length(others[0], depth - 1)
-    return name in _SQUARES and (name in ("where", "abs", "hypot") or _leads_to_length(node.edges[0], depth - 1))
+    if find is _moved_squares or find is _singleton_squares:
+        return _leads_to_length(node.edges[0], depth - 1)
+    return find is not None
 
 
 def _recorded_as(smooth, result: Variable) -> Variable:
@@ -78,7 +79,7 @@ def _is_same(first, second, depth: int) -> bool:
         (a, b) for a, b, slot in zip(first.saved, second.saved, first.rule.slots) if slot is None and a is not b
     ]  # values with a slot belong to the edges
     return (
-        first.rule.name in _SQUARES
+        rule_of("squares", first.rule.name) is not None
         and all(_is_same(a, b, depth - 1) for a, b in zip(first.edges, second.edges))
         and all(_is_equal(a, b) for a, b in settings)
     )
@@ -92,7 +93,7 @@ def _is_equal(a, b) -> bool:
 
 def _squares(node, depth: int) -> Any:
     """The squares of a node's result, recorded without a kink; None if the result is not known to be a length."""
-    find = _SQUARES.get(node.rule.name) if node.__class__ is Node and depth else None
+    find = rule_of("squares", node.rule.name) if node.__class__ is Node and depth else None
     return None if find is None or not _is_saved(node) else find(node, depth - 1)
 
 
@@ -108,6 +109,7 @@ def _is_saved(node: Node) -> bool:
     return True
 
 
+@rule("squares", "where")
 def _root_squares(node: Node, depth: int):
     """See :func:`gradops.ops.reductions.root`: ``where(zero, kink(x, zero), sqrt(where(zero, 1, squares)))``."""
     _, kink, root = node.edges
@@ -120,25 +122,30 @@ def _root_squares(node: Node, depth: int):
     return attach_new(data, ALIAS, (squares,), ())
 
 
+@rule("squares", "abs")
 def _abs_squares(node: Node, depth: int):
     return reductions.squared(rejoin(node, node.saved)[0])
 
 
+@rule("squares", "hypot")
 def _hypot_squares(node: Node, depth: int):
     first, second = rejoin(node, node.saved)[:2]
     return first * first + second * second
 
 
+@rule("squares", "cast", "copy", "real", "reshape", "squeeze", "expand_dims", "get_item", "transpose", "swapaxes")
 def _moved_squares(node: Node, depth: int):
     squares = _squares(node.edges[0], depth)
     return None if squares is None else registry[node.rule.name].call(squares, *node.saved[1:-1])
 
 
+@rule("squares", "sum")
 def _singleton_squares(node: Node, depth: int):
     """Squares of sums over dimensions of size 1."""
     return _moved_squares(node, depth) if math.prod(node.edges[0].shape) == math.prod(node.shape) else None
 
 
+@rule("squares", "multiply", "divide", "negative")
 def _product_squares(node: Node, depth: int):
     for edge, operate in _operands(node):
         squares = _squares(edge, depth)
@@ -167,14 +174,3 @@ def _operands(node: Node):
             return getattr(elementwise, name)(product, power(rejoin(node, node.saved)[1 - i]))
 
         yield seen, operate
-
-
-_FACTORS = dict.fromkeys(("multiply", "divide", "negative"), _product_squares)
-_SQUARES: dict[str, Callable] = {
-    "where": _root_squares,
-    "abs": _abs_squares,
-    "hypot": _hypot_squares,
-    "sum": _singleton_squares,
-    **_FACTORS,
-    **dict.fromkeys("cast copy real reshape squeeze expand_dims get_item transpose swapaxes".split(), _moved_squares),
-}

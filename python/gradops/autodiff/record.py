@@ -28,17 +28,22 @@ from numpy import ndarray
 from .. import _functions, backends
 from .._tree import alike, map_items
 from ..errors import GradientError
-from ..ops import _dispatch, _pandas, conversion
+from ..ops import _dispatch, _pandas, _registry, conversion
 from .graph import PICK, RESULT, Node, Rule
-from .inplace import VIEWS, viewing
+from .inplace import viewing
 from .lengths import smooth_product, smooth_square
 from .modes import recording
 from .state import read
 from .variable import Variable, attach_new, data_of, differentiable, wrap
 
-_derivatives: dict[str, tuple[dict[str, Callable], bool]] = {}
-_joint: dict[str, Callable] = {}
-_several: set[str] = set()
+
+class Derivative(NamedTuple):
+    """The derivative of an op, as :func:`derivative` registers it."""
+
+    rules: dict[str, Callable]
+    holomorphic: bool
+    several: bool
+    joint: Callable | None
 
 
 def derivative(
@@ -54,26 +59,14 @@ def derivative(
     unknown = set(rules) - set(entry.tensors)
     if unknown:
         raise TypeError(f"{op} has no tensor argument {', '.join(sorted(unknown))}")
-    _derivatives[entry.name] = (rules, not complex_aware)
-    if joint is not None:
-        _joint[entry.name] = joint
-    if several:
-        _several.add(entry.name)
+    entry.rules["vjp"] = Derivative(rules, not complex_aware, several, joint)
     rule_of.cache_clear()
     entry.kernels.clear()
 
 
-def forget(op: str) -> None:
-    """Remove the rules of an op that is being redefined."""
-    _derivatives.pop(op, None)
-    _joint.pop(op, None)
-    _several.discard(op)
-    rule_of.cache_clear()
-
-
 def has_derivative(op: str) -> bool:
     """True if an op has its own rules; other ops are differentiated through the ops in their body."""
-    return _dispatch.registry[op].name in _derivatives
+    return "vjp" in _dispatch.registry[op].rules
 
 
 @cache
@@ -82,18 +75,8 @@ def rule_of(op: _dispatch.Op, name: str) -> Callable | None:
 
     ``saved`` are the op's arguments and its result, ``edge`` is anything with the argument's ``shape``.
     """
-    rules, _ = _derivatives[op.name]
+    rules = op.rules["vjp"].rules
     return _vjp(op, rules, name).function if name in rules else None
-
-
-def rules(op: str) -> dict[str, Callable]:
-    """The rules of an op by argument."""
-    return _derivatives[op][0]
-
-
-def is_holomorphic(op: str) -> bool:
-    """True if, for complex numbers, the rules of an op assume a holomorphic function."""
-    return _derivatives[op][1]
 
 
 def make_recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
@@ -104,11 +87,11 @@ def make_recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
     if any(_is_plain(op, name, kind) for name, kind in zip(op.tensors, kinds)):
         return _converting(op)
     recorder = _recorder(op, kinds)
-    if op.name in _SQUARES:
-        recorder = _SQUARES[op.name](recorder)
+    if "recorder" in op.rules:
+        recorder = op.rules["recorder"](recorder)
     if _pandas.seen and len(op.tensors) > 1 and op.facts.elementwise:
         recorder = _pandas.following(op, recorder)
-    return viewing(op, recorder) if op.name in VIEWS else recorder
+    return viewing(op, recorder) if op.facts.view else recorder
 
 
 def _is_plain(op: _dispatch.Op, name: str, kind) -> bool:
@@ -144,14 +127,14 @@ def _converting(op: _dispatch.Op) -> Callable:
 def _recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
     if not op.differentiable:
         return _data_recorder(op)
-    if op.name not in _derivatives:
+    if "vjp" not in op.rules:
         return _composed(op)
-    rules, holomorphic = _derivatives[op.name]
+    rules, holomorphic, several, _ = op.rules["vjp"]
     if op.many:
         return _list_recorder(op, rules, holomorphic)
     if op.positions == (0,):
         return _unary_recorder(op, rules, holomorphic)
-    if op.positions == (0, 1) == tuple(range(len(op.parameters))) and op.name not in _several:
+    if op.positions == (0, 1) == tuple(range(len(op.parameters))) and not several:
         return _binary_recorder(op, rules, holomorphic, [issubclass(kind, Variable) for kind in kinds])
     return _general_recorder(op, rules, holomorphic)
 
@@ -170,20 +153,21 @@ class _Vjp(NamedTuple):
     needed: set[int]
 
 
+# Wrappers of recorders for ops that square an argument; a product is a square in some calls.
+
+
+@_registry.rule("recorder", "square")
 def _smooth_squares(recorder: Callable) -> Callable:
     return lambda x: smooth_square(x, recorder(x))
 
 
+@_registry.rule("recorder", "power")
 def _smooth_powers(recorder: Callable) -> Callable:
     def recorded(x1, x2):
         y = recorder(x1, x2)
         return smooth_square(x1, y) if x2.__class__ in (int, float) and x2 == 2 else y
 
     return recorded
-
-
-_SQUARES = {"square": _smooth_squares, "power": _smooth_powers}
-"""Wrappers of recorders for ops that square an argument; a product is a square in some calls."""
 
 
 def _vjp(op: _dispatch.Op, rules: dict, name: str) -> _Vjp:
@@ -279,7 +263,7 @@ def _unary_recorder(op, rules, holomorphic):
             read(x._node or x)
         return _wrap_all(y)
 
-    if op.name in _several:
+    if op.rules["vjp"].several:
         return recorded_as_several
     return recorded if last == 1 else recorded_with_settings
 
@@ -301,9 +285,9 @@ def _binary_recorder(op, rules, holomorphic, variables):
         edges = [vjp for vjp, given in zip(chosen, variables) if given]
         needed = chosen[0].needed | chosen[1].needed
         plans[active] = _rule(op, edges, slots, holomorphic, elementwise), 0 in needed, 1 in needed, 2 in needed
-    if op.name in _joint:
+    if (joint := op.rules["vjp"].joint) is not None:
         rule, *_ = plans[True, True]
-        plans[True, True] = (rule, *_jointly(rule, _joint[op.name]))
+        plans[True, True] = (rule, *_jointly(rule, joint))
     plan = plans[first, second]
 
     rule, keep1, keep2, keep_y = plan

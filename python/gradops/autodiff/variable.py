@@ -20,8 +20,9 @@ from ..backends.interface import known
 from ..errors import ArgumentTypeError, BackendError, Given, GradientError, Item, ShapeError, TypeOf
 from ..ops import conversion, scipy_functions
 from ..ops._checks import check_flags, plain_hint
+from ..ops._dispatch import facts_of
 from . import state
-from .graph import ALIAS, STEPS, Node
+from .graph import ALIAS, Node
 from .initial_gradients import no_gradient
 from .modes import lose_gradient, recording
 from .state import clock, leavers, packers, watchers
@@ -330,7 +331,7 @@ class Variable(Methods):
 
     def _refuse_number(self, kind: str) -> None:
         """Report that the gradient ends here, where it would be lost silently (``math.sin(v)``, ``array[0] = v``)."""
-        if self._active and recording.get() and not (self._node is not None and self._node.name in STEPS):
+        if self._active and recording.get() and not (self._node is not None and facts_of(self._node.name).steps):
             lose_gradient(
                 f"a variable that requires a gradient was made a Python {kind}: no gradient goes through it.",
                 scipy_functions.hint()

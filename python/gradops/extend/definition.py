@@ -88,7 +88,6 @@ def op(function: F | None = None, *, name: str | None = None, differentiable: bo
                 f"`name`: gradops has an op {named!r}.", argument="name", hint="put your package's name before it"
             )
         backends.forget_kernels(named)
-        record.forget(named)
         try:
             entry = define(_annotated(function), named, differentiable, **facts)
         except ValueError as error:
@@ -221,7 +220,7 @@ def rules_of_tape(*names: str) -> None:
     """Use the tape's rules for ops of gradops on libraries that differentiate by themselves as well."""
     for name in names:
         entry = registry[name]
-        entry.with_rule = _Ruled(entry, record.rules(name), True)
+        entry.with_rule = _Ruled(entry, entry.rules["vjp"].rules, True)
         entry.kernels.clear()
 
 

@@ -6,6 +6,7 @@ linearity.
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -25,6 +26,12 @@ def results(entry: Op, arguments: dict) -> list[np.ndarray]:
 
 def tensors(entry: Op, arguments: dict) -> dict:
     return {name: arguments[name] for name in entry.tensors if arguments.get(name) is not None}
+
+
+def floating(entry: Op, arguments: dict, kinds: str = "fc") -> dict[str, np.ndarray]:
+    """The tensors that are arrays of floating numbers."""
+    given = tensors(entry, arguments)
+    return {name: x for name, x in given.items() if isinstance(x, np.ndarray) and x.dtype.kind in kinds}
 
 
 def alike(found, expected) -> bool:
@@ -149,7 +156,86 @@ def domain(entry: Op, arguments: dict):
     return y.dtype.kind != "f" or bool((np.isnan(y) == (REALS < low) | (REALS > high)).all())
 
 
-LAWS = {"elementwise": elementwise, "moves": moves, "reduces": reduces, "domain": domain}
+def folds(entry: Op, arguments: dict):
+    """The op of two on one element after the other gives the result for all of them."""
+    x, found = first(entry, arguments), entry.facts.folds
+    if x is None or x.size < 2 or x.dtype.kind not in "fiu" or not entry.facts.reduces:
+        return None
+    x = x.reshape(-1).astype(float)
+    (y,) = results(entry, {entry.parameters[0]: x})
+    return any(
+        alike([y], [np.asarray(functools.reduce(getattr(np, name), x))]) for name in ([found] if found else FOLDS)
+    )
+
+
+FOLDS = ("add", "multiply", "maximum", "minimum", "logical_or", "logical_and")
+
+
+def steps(entry: Op, arguments: dict):
+    """A small move of numbers that are not near a step changes nothing."""
+    xs = floating(entry, arguments)
+    if not xs or not entry.facts.elementwise or not entry.differentiable:
+        return None
+    near = {
+        name: np.floor(x) + 0.3137 / (i + 1.37) if x.dtype.kind == "f" else x for i, (name, x) in enumerate(xs.items())
+    }
+    moved = {name: x + 1e-4 * (i + 1) * (1j if x.dtype.kind == "c" else 1) for i, (name, x) in enumerate(near.items())}
+    return alike(results(entry, {**arguments, **near}), results(entry, {**arguments, **moved}))
+
+
+def shape_only(entry: Op, arguments: dict):
+    """Other elements give the same result."""
+    xs = floating(entry, arguments)
+    if not any(x.size > 1 for x in xs.values()):
+        return None
+    others = {name: np.resize([np.nan, np.inf, 0.0, -1.5 - i, 0.5], x.shape) for i, (name, x) in enumerate(xs.items())}
+    try:
+        return alike(results(entry, arguments), results(entry, {**arguments, **others}))
+    except Exception:  # these are outside the domain
+        return False
+
+
+def exact(entry: Op, arguments: dict):
+    """The result in float32 is the result in float64, rounded."""
+    xs = floating(entry, arguments, "f")
+    if not xs or any(isinstance(x, float) for x in arguments.values()):  # a number has another value in float32
+        return None
+    single = {name: x.astype(np.float32) for name, x in xs.items()}
+    ys = results(entry, {**arguments, **single})
+    zs = results(entry, {**arguments, **{name: x.astype(float) for name, x in single.items()}})
+    return all(np.array_equal(y, z.astype(y.dtype), equal_nan=y.dtype.kind == "f") for y, z in zip(ys, zs))
+
+
+def conditions(entry: Op, arguments: dict):
+    """The truth values of the numbers give the same result."""
+    xs = {name: arguments.get(name) for name in entry.facts.conditions}
+    truths = {name: np.asarray(x) != 0 for name, x in xs.items() if x is not None and not isinstance(x, (list, tuple))}
+    return alike(results(entry, arguments), results(entry, {**arguments, **truths})) if truths else None
+
+
+def whole(entry: Op, arguments: dict):
+    """Numbers with a fraction are an error."""
+    for name in entry.facts.whole:
+        try:
+            results(entry, {**arguments, name: arguments[name] + 0.5})
+        except Exception:
+            continue
+        return False
+    return True if entry.facts.whole else None
+
+
+LAWS = {
+    "elementwise": elementwise,
+    "moves": moves,
+    "reduces": reduces,
+    "domain": domain,
+    "folds": folds,
+    "steps": steps,
+    "shape_only": shape_only,
+    "exact": exact,
+    "conditions": conditions,
+    "whole": whole,
+}
 
 
 def check(op: Callable, *arguments, natural: bool = True, tolerance: float = 1e-6, **settings) -> None:

@@ -2,7 +2,7 @@
 
 A Jacobian's rows are one backward pass from unit vectors, and a rule of the tape is linear in the upstream gradient:
 given a ``Batched`` of all unit vectors it moves them together, written as if there were one. So does a function of the
-user's in :func:`vectorized_map`. Elementwise kernels broadcast over the batch, those in ``RULES`` know where its
+user's in :func:`vectorized_map`. Elementwise kernels broadcast over the batch, those with a rule know where its
 dimension goes, and any other runs once for each member. Whoever looks at values (a branch, NumPy's own functions) gets
 a :class:`Refused`, and the caller takes the rows one by one.
 
@@ -29,6 +29,7 @@ from .._scopes import changed
 from ..backends import numpy as _kernels
 from ..ops import conversion, joining, numpy_functions, operators, shaping
 from ..ops._dispatch import Op, of_kernels, registry
+from ..ops._registry import rule
 
 
 class Refused(Exception):
@@ -141,7 +142,7 @@ def __getattr__(name: str) -> Any:
 
 @functools.cache
 def _over_batch(name: str, kernel: Callable) -> Callable:
-    rule = RULES.get(name) or _of_facts(registry.get(name))
+    found = rule_of(registry.get(name))
 
     def call(*arguments):
         batches = [x for x in _tree.items(arguments) if isinstance(x, Batched)]
@@ -155,7 +156,7 @@ def _over_batch(name: str, kernel: Callable) -> Callable:
         run = kernel if all(map(_is_numpys, _tree.items(arguments))) else registry[of_kernels[name]].call
         if top is None:
             return run(*arguments)
-        result = NotImplemented if rule is None else rule(run, *arguments)
+        result = NotImplemented if found is None else found(run, *arguments)
         if result is NotImplemented:
             result = _one_by_one(run, len(top.value), arguments)
         for y in _tree.items(result):
@@ -174,8 +175,8 @@ def on_rows(op: Op, *arguments):
     Args:
         arguments: a :class:`Batched` for each tensor.
     """
-    rule = RULES.get(op.name) or _of_facts(op)
-    return NotImplemented if rule is None else rule(op.call, *arguments)
+    found = rule_of(op)
+    return NotImplemented if found is None else found(op.call, *arguments)
 
 
 def _is_numpys(x) -> bool:
@@ -211,10 +212,16 @@ def _member(value, i: int):
 # Where the batch's dimension goes -------------------------------------------------------------------------------------
 
 
-def _of_facts(entry: Op | None) -> Callable | None:
-    """The rule that follows from an op's facts."""
+def rule_of(entry: Op | None) -> Callable | None:
+    """The op's own rule, or the one that follows from its facts.
+
+    A rule is called as ``rule(kernel, *arguments)`` with arguments of whole batches. It returns batches, or
+    NotImplemented for one member after the other.
+    """
     if entry is None:
         return None
+    if "batch" in entry.rules:
+        return entry.rules["batch"]
     if entry.facts.elementwise and not entry.many:
         return functools.partial(_at_positions, entry.positions)
     return _reduced if entry.facts.reduces and len(entry.tensors) == 1 else None
@@ -244,6 +251,7 @@ def _padded(x: Batched, rank: int) -> np.ndarray:
     return x.value.reshape(len(x.value), *(1,) * (rank - x.ndim), *x.shape)
 
 
+@rule("batch", "zeros_like", "ones_like")
 def _template(kernel, x, *settings):
     """``zeros_like`` and its kin: the same for all members."""
     return kernel(x.value[0], *settings)
@@ -262,6 +270,7 @@ def _reduced(kernel, x, axis=None, *settings):
     return Batched(kernel(x.value, _axes(axis, x.ndim), *settings)) if x.ndim or axis is None else NotImplemented
 
 
+@rule("batch", "cumsum", "cumprod")
 def _along(kernel, x, axis=None, *settings):
     """An op along one axis, which without one goes through the flattened array."""
     if axis is None:
@@ -269,6 +278,7 @@ def _along(kernel, x, axis=None, *settings):
     return Batched(kernel(x.value, _axes(axis, x.ndim), *settings))
 
 
+@rule("batch", "reshape")
 def _reshape(kernel, x, newshape):
     shape = (newshape,) if isinstance(newshape, int) else tuple(newshape)
     if -1 in shape:
@@ -277,39 +287,47 @@ def _reshape(kernel, x, newshape):
     return Batched(kernel(x.value, (len(x.value), *shape)))
 
 
+@rule("batch", "transpose")
 def _transpose(kernel, x, axes=None):
     order = range(x.ndim)[::-1] if axes is None else axes
     return Batched(kernel(x.value, (0, *(a % x.ndim + 1 for a in order))))
 
 
+@rule("batch", "swapaxes")
 def _swapaxes(kernel, x, axis1, axis2):
     return Batched(kernel(x.value, axis1 % x.ndim + 1, axis2 % x.ndim + 1))
 
 
+@rule("batch", "expand_dims")
 def _expand_dims(kernel, x, axis):
     return Batched(kernel(x.value, _axes(axis, x.ndim + (1 if isinstance(axis, int) else len(axis)))))
 
 
+@rule("batch", "squeeze")
 def _squeeze(kernel, x, axis=None):
     if axis is None:
         return Batched(x.value.reshape(len(x.value), *(n for n in x.shape if n != 1)))
     return Batched(kernel(x.value, _axes(axis, x.ndim)))
 
 
+@rule("batch", "broadcast_to")
 def _broadcast_to(kernel, x, shape):
     return Batched(kernel(_padded(x, len(shape)), (len(x.value), *shape)))
 
 
+@rule("batch", "flip")
 def _flip(kernel, x, axis=None):
     return Batched(kernel(x.value, _axes(axis, x.ndim)))
 
 
+@rule("batch", "get_item")
 def _get_item(kernel, x, key):
     if not isinstance(x, Batched) or not _stays(key):
         return NotImplemented
     return Batched(kernel(x.value, (slice(None), *_parts(key))))
 
 
+@rule("batch", "add_at", "set_at")
 def _at(kernel, x, key, updates):
     if any(isinstance(part, Batched) for part in _parts(key)):
         return _at_own(kernel, x, key, updates)
@@ -357,6 +375,7 @@ def _stays(key) -> bool:
     return known and places[-1] - places[0] < len(places)
 
 
+@rule("batch", "take")
 def _take(kernel, x, indices, axis=None):
     if not isinstance(indices, Batched):
         return _along(lambda x, axis: kernel(x, indices, axis), x, axis)
@@ -382,6 +401,7 @@ def _map_value(function: Callable, x):
     return Batched(function(x.value, (len(x.value),)), x.level) if isinstance(x, Batched) else function(x, ())
 
 
+@rule("batch", "take_along_axis")
 def _take_along_axis(kernel, x, indices, axis=None):
     if axis is None:
         return NotImplemented
@@ -389,14 +409,17 @@ def _take_along_axis(kernel, x, indices, axis=None):
     return Batched(kernel(members(x, count), members(indices, count), axis % rank + 1))
 
 
+@rule("batch", "where")
 def _where(kernel, condition, x1=None, x2=None):
     return NotImplemented if x1 is None else _elementwise(kernel, condition, x1, x2)
 
 
+@rule("batch", "stack")
 def _stack(kernel, xs, axis=0):
     return _joined(kernel, xs, axis, 1)
 
 
+@rule("batch", "concatenate")
 def _concatenate(kernel, xs, axis=0):
     return _joined(kernel, xs, axis, 0)
 
@@ -410,14 +433,17 @@ def _joined(kernel, xs, axis, more: int):
     return Batched(kernel(whole, axis % rank + 1))
 
 
+@rule("batch", "split")
 def _split(kernel, x, indices_or_sections, axis=0):
     return [Batched(part) for part in kernel(x.value, indices_or_sections, axis % x.ndim + 1)]
 
 
+@rule("batch", "unstack")
 def _unstack(kernel, x, num=None, axis=0):
     return [Batched(part) for part in kernel(x.value, num, axis % x.ndim + 1)]
 
 
+@rule("batch", "matmul")
 def _matmul(kernel, a, b):
     rank_a, rank_b = (len(conversion.shape(x)) for x in (a, b))
     if rank_a > 2 or rank_b > 2:
@@ -451,6 +477,7 @@ def _as_matrices(x, rank: int, vector_axis: int, to: int) -> Any:
     return _padded(Batched(value), to) if isinstance(x, Batched) else value
 
 
+@rule("batch", "tensordot")
 def _tensordot(kernel, a, b, axes=2):
     if isinstance(axes, int):
         rank = a.ndim
@@ -480,6 +507,7 @@ def _many_tensordot(a: Batched, b: Batched, first: list[int], second: list[int])
     return Batched(shaping.reshape(product, (len(a.value), *sizes)))
 
 
+@rule("batch", "einsum")
 def _einsum(kernel, subscripts, operands):
     inputs, arrow, output = subscripts.replace(" ", "").partition("->")
     free = next((c for c in string.ascii_letters if c not in subscripts), None)
@@ -490,6 +518,7 @@ def _einsum(kernel, subscripts, operands):
     return Batched(kernel(f"{inputs}->{free}{output}", [x.value if own else x for x, own in zip(operands, batched)]))
 
 
+@rule("batch", "dot")
 def _dot(kernel, a, b):
     rank_a, rank_b = (len(conversion.shape(x)) for x in (a, b))
     if not rank_a or not rank_b:
@@ -497,10 +526,12 @@ def _dot(kernel, a, b):
     return _tensordot(registry["tensordot"].call, a, b, ([rank_a - 1], [max(rank_b - 2, 0)]))
 
 
+@rule("batch", "softmax", "log_softmax", "sort", "argsort")
 def _along_one(kernel, x, axis=-1, *settings):
     return NotImplemented if axis is None or not x.ndim else Batched(kernel(x.value, _axes(axis, x.ndim), *settings))
 
 
+@rule("batch", "roll")
 def _roll(kernel, x, shift, axis=None):
     if not isinstance(x, Batched) or isinstance(shift, Batched):
         return NotImplemented
@@ -509,16 +540,19 @@ def _roll(kernel, x, shift, axis=None):
     return Batched(kernel(x.value, shift, _axes(axis, x.ndim)))
 
 
+@rule("batch", "diagonal")
 def _diagonal(kernel, x, offset=0, axis1=0, axis2=1):
     return Batched(kernel(x.value, offset, axis1 % x.ndim + 1, axis2 % x.ndim + 1))
 
 
+@rule("batch", "cholesky", "det", "eigh", "inv", "qr", "slogdet", "svd", "tril", "triu")
 def _of_matrices(kernel, x, *settings):
     if x.ndim < 2:
         return NotImplemented
     return _tree.map_items(Batched, kernel(x.value, *settings))
 
 
+@rule("batch", "solve", "solve_triangular")
 def _solve(kernel, a, b, *settings):
     """The solution of each member's equations; of one matrix for all members, their right-hand sides side by side."""
     rank_a, rank_b = (len(conversion.shape(x)) for x in (a, b))
@@ -531,38 +565,6 @@ def _solve(kernel, a, b, *settings):
     columns = shaping.moveaxis(b.value, 0, -1).reshape(b.shape[0], -1)
     found = kernel(a, columns, *settings).reshape(*b.shape, len(b.value))
     return Batched(shaping.moveaxis(found, -1, 0))
-
-
-RULES: dict[str, Callable] = {
-    **dict.fromkeys(("cumsum", "cumprod"), _along),
-    **dict.fromkeys(("zeros_like", "ones_like"), _template),
-    **dict.fromkeys(("softmax", "log_softmax", "sort", "argsort"), _along_one),
-    **dict.fromkeys(("cholesky", "det", "eigh", "inv", "qr", "slogdet", "svd", "tril", "triu"), _of_matrices),
-    **dict.fromkeys(("solve", "solve_triangular"), _solve),
-    **dict.fromkeys(("add_at", "set_at"), _at),
-    "broadcast_to": _broadcast_to,
-    "concatenate": _concatenate,
-    "diagonal": _diagonal,
-    "dot": _dot,
-    "einsum": _einsum,
-    "expand_dims": _expand_dims,
-    "flip": _flip,
-    "get_item": _get_item,
-    "matmul": _matmul,
-    "reshape": _reshape,
-    "roll": _roll,
-    "split": _split,
-    "squeeze": _squeeze,
-    "stack": _stack,
-    "swapaxes": _swapaxes,
-    "take": _take,
-    "take_along_axis": _take_along_axis,
-    "tensordot": _tensordot,
-    "transpose": _transpose,
-    "unstack": _unstack,
-    "where": _where,
-}
-"""Kernels for whole batches: ``rule(kernel, *arguments)``, or NotImplemented for one member after the other."""
 
 
 @functools.cache

@@ -23,7 +23,6 @@ import numpy as np
 from .. import _tree, backends, dtypes
 from .._scopes import changed
 from ..autodiff import cotangents, gradients, record
-from ..autodiff.graph import STEPS
 from ..autodiff.modes import ensured_recording, recording, series_depth, series_end, set_recording
 from ..autodiff.variable import Variable, data_of, wrap
 from ..errors import ArgumentError, ArgumentTypeError, GradientError, TypeOf
@@ -39,6 +38,7 @@ from ..ops import (
     reductions,
     shaping,
 )
+from ..ops._registry import rule
 from .batched import Batched, deeper
 from .transformations import _Run, jvp
 
@@ -221,10 +221,10 @@ class _Call:
 
     def result(self):
         op, facts = self.op, self.op.facts
-        if not self.moving or not op.differentiable or op.name in STEPS or self._ends():
+        if not self.moving or not op.differentiable or facts.steps or self._ends():
             return self._value()
-        if op.name in RULES:
-            return RULES[op.name](self)
+        if "series" in op.rules:  # where facts and derivatives give none, or at a cost that doubles with each order
+            return op.rules["series"](self)
         if self.moving <= set(facts.linear):
             return self._several(lambda k: self._linear(k, facts.linear))
         if facts.moves and self.moving == {op.parameters[0]}:
@@ -311,19 +311,19 @@ class _Call:
         saved = (*self.arguments, y)
 
         def bound(name: str, x):
-            rule: Any = record.rule_of(self.op, name)
-            return x, lambda g: rule(g, saved, x)
+            pull: Any = record.rule_of(self.op, name)
+            return x, lambda g: pull(g, saved, x)
 
         places = zip(self.op.tensors, self.op.positions)
         return [bound(name, self.arguments[p]) for name, p in places if name in self.moving]
 
     def _slope(self, y) -> list:
         """The sum of an elementwise op's rules, applied to the derivatives of its arguments."""
-        if not record.is_holomorphic(self.op.name):
+        if not self.op.rules["vjp"].holomorphic:
             self._check_analytic(x for x, _ in self._rules(y))
         parts = []
-        for x, rule in self._rules(y):
-            found = rule(_fitted(_derivative(x), y.shape))
+        for x, pull in self._rules(y):
+            found = pull(_fitted(_derivative(x), y.shape))
             if found is not None:
                 parts.append(found)
         return [functools.reduce(elementwise.add, parts) if parts else None]
@@ -333,7 +333,7 @@ class _Call:
         self._check_analytic([*_tree.items(y), *(x for x, _ in self._rules(y))])
         g = [wrap(self._nothing(part)) if self._is_own(part) else creation.zeros_like(part) for part in _tree.items(y)]
         points = [point.requires_grad_() for point in g if isinstance(point, Variable)]
-        pairs = [(rule(g if isinstance(y, (list, tuple)) else g[0]), x) for x, rule in self._rules(y)]
+        pairs = [(pull(g if isinstance(y, (list, tuple)) else g[0]), x) for x, pull in self._rules(y)]
         pairs = [(cotangents.fit(p, x), _derivative(x)) for p, x in pairs if isinstance(p, Variable) and p._active]
         pulled, tangents = [p for p, _ in pairs], [wrap(t) for _, t in pairs]
         found = gradients.grad(pulled, points, tangents, create_graph=True, materialize_grads=True)
@@ -408,6 +408,7 @@ def _fitted(x: Series, shape) -> Any:
     return x if tuple(x.shape) == tuple(shape) else shaping.broadcast_to(x, tuple(shape))
 
 
+@rule("series", "divide")
 def _divide(call: _Call):
     a, b = call.arguments
     if not call._is_own(b):
@@ -424,6 +425,7 @@ def _divide(call: _Call):
     return y
 
 
+@rule("series", "max", "min", "sort", "segment_max", "segment_min", "window_max", "sparsemax")
 def _locally_linear(call: _Call):
     """An op that selects elements by order; its derivative is constant in a neighbourhood of the point."""
     x, *settings = call.arguments
@@ -436,6 +438,7 @@ def _locally_linear(call: _Call):
     return call._several(coefficient)
 
 
+@rule("series", "abs")
 def _abs(call: _Call):
     """``abs``; for complex numbers, where it is not analytic, from the real and imaginary parts."""
     (x,) = call.arguments
@@ -447,7 +450,7 @@ def _abs(call: _Call):
 def _kinked(order: int):
     """The rule of an op whose coefficients are 0 below ``order``, and NaN from ``order`` on if ``x`` has moved."""
 
-    def rule(call: _Call):
+    def kinked(call: _Call):
         arguments = dict(zip(call.op.parameters, call.arguments))
         x, zero, value = arguments["x"], arguments["zero"], call._value()
 
@@ -459,17 +462,11 @@ def _kinked(order: int):
 
         return call._several(coefficient)
 
-    return rule
+    return kinked
 
 
-RULES: dict[str, Callable[[_Call], Any]] = {
-    **dict.fromkeys(("max", "min", "sort", "segment_max", "segment_min", "window_max", "sparsemax"), _locally_linear),
-    "abs": _abs,
-    "divide": _divide,
-    "kink": _kinked(2),
-    **dict.fromkeys(("kink_pulled", "kink_pushed"), _kinked(1)),
-}
-"""Series of ops for which the op's facts and derivatives give none, or only at a cost that doubles with each order."""
+rule("series", "kink")(_kinked(2))
+rule("series", "kink_pulled", "kink_pushed")(_kinked(1))
 
 
 def jet(f: Callable, primals, series) -> tuple[Any, Any]:

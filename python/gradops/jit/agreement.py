@@ -8,7 +8,6 @@ how far they move this result. (Stochastic arithmetic: https://doi.org/10.1016/0
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -19,7 +18,7 @@ from .. import config
 from .._scopes import note_change
 from .._tree import items, map_items
 from ..errors import MismatchError, MismatchWarning
-from ..ops._dispatch import registry
+from ..ops._dispatch import facts_of
 
 CLOSE = 16
 """Units of rounding below which a difference is accepted without running the reference executor again."""
@@ -83,9 +82,10 @@ class Rounding:
         self.eps = 0.0
 
     def __call__(self, name: str, kernel: Callable, arguments: tuple) -> Any:
-        if _is_exact(name):
+        facts = facts_of(name)
+        if facts.exact or facts.moves or name == "scalars":
             return kernel(*arguments)
-        if _is_elementwise(name):
+        if facts.elementwise:
             return self.rounded(kernel(*arguments))
         results = kernel(*map_items(self._operand, arguments))
         if all(map(_is_integral, items(arguments))):
@@ -127,29 +127,6 @@ def _is_integral(x: Any) -> bool:
     if not isinstance(x, (np.ndarray, np.generic)) or x.dtype.kind not in "fc":
         return True
     return bool(_are_integers(np.asarray(x)).all())
-
-
-_EXACT = frozenset(
-    """add subtract multiply divide true_divide negative positive abs absolute fabs sqrt square sign floor ceil trunc
-    round rint maximum minimum fmax fmin equal not_equal less less_equal greater greater_equal logical_and
-    logical_or logical_xor logical_not isnan isfinite isinf signbit copysign where cast clip relu max min amax
-    amin nanmax nanmin ptp argmax argmin nanargmax nanargmin sort argsort any all count_nonzero searchsorted
-    concatenate stack pad diag diagflat tril triu imag real conj conjugate set_at full zeros_like ones_like
-    full_like one_hot nonzero unique real_sign scalars""".split()
-)
-"""Ops whose results are exact or correctly rounded, in addition to the ops that move elements."""
-
-
-@functools.cache
-def _is_exact(name: str) -> bool:
-    entry = registry.get(name)
-    return name in _EXACT or entry is not None and bool(entry.facts.moves)
-
-
-@functools.cache
-def _is_elementwise(name: str) -> bool:
-    entry = registry.get(name)
-    return entry is not None and bool(entry.facts.elementwise)
 
 
 def roundings() -> Iterator[Rounding]:

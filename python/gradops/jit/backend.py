@@ -25,6 +25,7 @@ from ..backends import numpy as _kernels
 from ..errors import ArgumentTypeError, JitError
 from ..ops import _pandas, numpy_functions, operators
 from ..ops._dispatch import facts_of, of_kernels, registry
+from ..ops._registry import rule, rule_of
 from ..ops._structures import recorder
 from . import promotion
 from .array import Traced, Tracing
@@ -146,17 +147,13 @@ def static_value(x: Traced):
     return x.value
 
 
-_OF_SHAPES = frozenset(("ones_like", "zeros_like", "empty_like"))
-"""Kernels that need no more than the shape, which is known: their results are the same for all arguments."""
-
-
 @functools.cache
 def _recorded(name: str, kernel):
     """NumPy's kernel, whose calls on traced arrays are written down."""
-    of_shapes = name in _OF_SHAPES
+    of_shapes = facts_of(name).shape_only  # and the shape is known: the result is the same for all arguments
     is_elementwise = facts_of(name).elementwise
     follows = name == "get_item" or is_elementwise  # a part has some of the labels
-    asks_for_values = name in _ASK_FOR_VALUES
+    looking = rule_of("look", name)
 
     def record(*arguments):
         program, is_same, nested, foreign = None, True, False, False
@@ -201,9 +198,10 @@ def _recorded(name: str, kernel):
         # backward passes begin with vanish, and code that looks at such a value needs no guard.
         if of_shapes or is_same:
             return program.fold(kernel(*values), arguments)
-        if asks_for_values and _has_unknown_shape(name, arguments):
+        looked_at = None if looking is None else looking(*arguments)
+        if looked_at is not None:
             if program.may_look:
-                return record(*_looked_at(name, arguments))
+                return record(*looked_at())
             raise JitError(
                 f"`{name}`: the shape of the result depends on values, which a compiled function cannot look at.",
                 hint="use `ops.where()` with three arguments, or keep it outside the compiled function",
@@ -220,23 +218,21 @@ def _recorded(name: str, kernel):
     return record
 
 
-_ASK_FOR_VALUES = frozenset(("get_item", "nonzero", "where"))
+# Where a result has as many elements as an array has true ones: functions for the arguments with the values of these.
 
 
-def _has_unknown_shape(name: str, arguments) -> bool:
-    """True if a result has as many elements as a traced array has true ones."""
-    if name == "get_item":
-        return any(isinstance(x, Traced) and x.dtype == bool for x in items(arguments[1:]))
-    positions = name == "nonzero" or name == "where" and len([x for x in arguments if x is not None]) == 1
-    return positions and isinstance(arguments[0], Traced)
+@rule("look", "get_item")
+def _looked_at_key(x, *key) -> Callable | None:
+    if not any(isinstance(y, Traced) and y.dtype == bool for y in items(key)):
+        return None
+    return lambda: (x, *map(_with_truth_values, key))
 
 
-def _looked_at(name: str, arguments: tuple) -> tuple:
-    """The arguments with the values by which the shape of the result goes."""
-    first, *rest = arguments
-    if name == "get_item":
-        return first, *map(_with_truth_values, rest)
-    return _with_truth_values(first if first.dtype == bool else ops.not_equal(first, 0)), *rest
+@rule("look", "nonzero", "where")
+def _looked_at_condition(condition, *others) -> Callable | None:
+    if not isinstance(condition, Traced) or any(x is not None for x in others):
+        return None
+    return lambda: (_with_truth_values(condition if condition.dtype == bool else ops.not_equal(condition, 0)), *others)
 
 
 def _with_truth_values(x):

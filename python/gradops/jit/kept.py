@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._tree import map_items
+from ..ops._dispatch import facts_of
 from .array import Place
 from .native.registry import calls_function
 from .program import Program
@@ -20,14 +21,6 @@ from .table import Rows
 
 LARGEST = 1_000_000
 """Elements of an array that is kept, as native code has them."""
-
-_COSTLY = frozenset(
-    """logsumexp softmax log_softmax cholesky lu_factor solve solve_triangular inv det slogdet eigh eig svd qr expm
-    lstsq pinv cholesky_inverse sort argsort""".split()
-)
-"""Besides ops that call a function for each element."""
-
-_PRODUCTS = frozenset(("matmul", "dot", "tensordot", "einsum"))
 
 
 def with_kept(program: Program, rows: Rows) -> Rows:
@@ -160,10 +153,11 @@ def _is_costly(program: Program, step: Step, largest: int) -> bool:
     size = sum(np.size(program.value(place)) for place in step.places)
     if size > largest:
         return False
-    if step.name in _PRODUCTS:
+    facts = facts_of(step.name)
+    if facts.multilinear and not facts.elementwise:  # a product
         return sum(np.size(program.value(place)) for place in step.uses) > 16 * size
     if step.name == "power":
         exponent = step.arguments[1]
         known = program.constants.get(exponent) if isinstance(exponent, Place) else exponent
         return known is None or bool(np.ndim(known)) or known not in (1, 2, 0.5)
-    return step.name in _COSTLY or calls_function(step.name)
+    return facts.costly or calls_function(step.name)

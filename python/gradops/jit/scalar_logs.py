@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import ops
 from .._scopes import changed
-from ..autodiff.graph import STEPS, Node, Rule
+from ..autodiff.graph import Node, Rule
 from ..autodiff.modes import recording
 from ..autodiff.state import observers, packers
 from ..autodiff.variable import Variable, attach, data_of, wrap
@@ -21,7 +21,7 @@ from ..errors import JitError, PartialGradientError
 from ..ops._dispatch import registry
 from ..ops._structures import recorder
 from .array import Traced
-from .native.registry import MOVES, rule_of
+from .native.registry import known_of
 from .operations import COPY, NumberOperation, by_determinant, plain_operation
 from .program import Program
 from .scalar_rules import function_template, kernel_of
@@ -326,8 +326,8 @@ def _of_ops() -> dict[str, NumberOperation]:
     for name, entry in registry.items():
         count = len(entry.tensors)
         is_plain = name == entry.name and "." not in name and entry.parameters == entry.tensors and count < 3
-        is_smooth = entry.facts.elementwise and entry.differentiable and name not in STEPS
-        if is_plain and is_smooth and name not in MOVES and rule_of(name) is not None:
+        is_smooth = entry.facts.elementwise and entry.differentiable and not entry.facts.steps
+        if is_plain and is_smooth and not (known := known_of(name)).moves and known.rule is not None:
             found[name] = _operation(name, count)
     return found
 

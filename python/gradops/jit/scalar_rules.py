@@ -18,7 +18,7 @@ from ..autodiff.graph import key
 from ..autodiff.modes import recording
 from ..backends import numpy as kernels
 from ..errors import GradopsError
-from ..ops._dispatch import registry
+from ..ops._dispatch import facts_of, registry
 from ..ops._structures import recorder
 from .array import Place, Traced
 from .operations import NumberOperation, operation
@@ -162,7 +162,7 @@ def _written(program: Program, before: int, source: str, names: dict[int, str], 
                 pattern.append(x)
                 continue
             pattern.append(OPERAND)
-        if step.name in _OF_ONE:
+        if facts_of(step.name).folds or step.name == "mean":  # a single number is its own
             names[step.places[0]] = taken[0]
             continue
         own = names[step.places[0]] = f"s{len(operations)}"
@@ -171,9 +171,6 @@ def _written(program: Program, before: int, source: str, names: dict[int, str], 
     ends = [None if x is None else name(x.place.index) if isinstance(x, Traced) else constant(x) for x in results]
     return Template(_player(operations, ends), constants)
 
-
-_OF_ONE = frozenset({"all", "any", "sum", "prod", "max", "min", "mean"})
-"""Reductions, of which a single number is its own."""
 
 _OF_TRUTH: dict[str, tuple[str, Callable]] = {
     f"bitwise_{name}": (f"logical_{name}", getattr(np, f"logical_{name}")) for name in ("and", "or", "xor", "not")

@@ -17,8 +17,10 @@ from typing import Any
 import numpy as np
 
 from ..backends._keys import plain
+from ..ops import _registry
 from ..ops._dispatch import facts_of
 from ..ops._matrices import is_vector
+from ..ops._registry import rule
 from .array import Place
 from .liveness import last_uses, needed_rows
 from .program import Program
@@ -128,8 +130,8 @@ class Analysis:
         """Note the dependences of a step's results."""
         if not any(place in self.found for place in step.uses):
             return
-        rule = RULES.get(step.name) or _of_facts(step.name)
-        result = NotImplemented if rule is None else rule(self, step, *step.arguments)
+        found = rule_of(step.name)
+        result = NotImplemented if found is None else found(self, step, *step.arguments)
         if result is NotImplemented:
             result = self._all_of_all(step)
         for place, sets in zip(step.places, result if step.several else [result]):
@@ -155,9 +157,15 @@ def _array(sets) -> np.ndarray:
     return found
 
 
-def _of_facts(name: str) -> Callable | None:
-    """The rule that follows from an op's declared facts."""
-    facts = facts_of(name)
+def rule_of(name: str) -> Callable | None:
+    """The op's own rule, or the one that follows from its facts.
+
+    A rule is called as ``rule(analysis, step, *arguments)``. It returns the dependences of the step's results, or
+    NotImplemented for all on all.
+    """
+    own, facts = _registry.rule_of("pattern", name), facts_of(name)
+    if own is not None:
+        return own
     if facts.elementwise:
         return _elementwise
     if facts.moves:
@@ -173,6 +181,7 @@ def _elementwise(analysis: Analysis, step: Step, *xs):
     return total
 
 
+@rule("pattern", "multiply")
 def _product(analysis: Analysis, step: Step, x1, x2):
     """A factor that is always 0 leaves nothing."""
     total = _elementwise(analysis, step, x1, x2)
@@ -190,6 +199,7 @@ def _masked(analysis: Analysis, sets, mask):
     return np.where(mask, np.broadcast_to(sets, shape), analysis.empty(()))
 
 
+@rule("pattern", "where")
 def _where(analysis: Analysis, step: Step, condition, x1=None, x2=None):
     if x1 is None or x2 is None:
         return NotImplemented
@@ -208,6 +218,7 @@ def _moved(analysis: Analysis, step: Step, x, *settings):
     return step.function(analysis.of(x), *settings)
 
 
+@rule("pattern", "get_item")
 def _get_item(analysis: Analysis, step: Step, x, key):
     key = _known_key(analysis, key)
     if key is NotImplemented:
@@ -223,6 +234,7 @@ def _known_key(analysis: Analysis, key):
     return plain(tuple(values) if isinstance(key, tuple) else values[0])
 
 
+@rule("pattern", "add_at", "set_at")
 def _at(analysis: Analysis, step: Step, x, key, updates):
     key = _known_key(analysis, key)
     if key is NotImplemented:
@@ -239,6 +251,7 @@ def _at(analysis: Analysis, step: Step, x, key, updates):
     return flat.reshape(sets.shape)
 
 
+@rule("pattern", "stack", "concatenate")
 def _joined(analysis: Analysis, step: Step, xs, axis=0):
     return getattr(np, step.name)([analysis.of(x) for x in xs], axis)
 
@@ -261,6 +274,7 @@ def _reduced(analysis: Analysis, step: Step, x, axis=None, *settings):
     return found
 
 
+@rule("pattern", "softmax", "log_softmax", "sort")
 def _along(analysis: Analysis, step: Step, x, axis=-1, *settings):
     """The dependence of all elements of a line on all of it."""
     sets = analysis.of(x)
@@ -272,6 +286,7 @@ def _along(analysis: Analysis, step: Step, x, axis=-1, *settings):
     return np.broadcast_to(np.expand_dims(_united(analysis, sets, axis), axis), sets.shape)
 
 
+@rule("pattern", "cumsum", "cumprod")
 def _accumulated(analysis: Analysis, step: Step, x, axis=None, *settings):
     """Each element of a line from those before it."""
     sets = analysis.of(x)
@@ -285,11 +300,13 @@ def _accumulated(analysis: Analysis, step: Step, x, axis=None, *settings):
     return found.reshape(-1) if axis is None else np.moveaxis(found, -1, axis) if sets.ndim else found.reshape(())
 
 
+@rule("pattern", "tril", "triu")
 def _triangle(analysis: Analysis, step: Step, x, k=0):
     sets = analysis.of(x)
     return _masked(analysis, sets, step.function(np.ones(sets.shape, bool), k))
 
 
+@rule("pattern", "matmul")
 def _matmul(analysis: Analysis, step: Step, a, b):
     """Row i of the one with column j of the other."""
     first, second = analysis.of(a), analysis.of(b)
@@ -304,6 +321,7 @@ def _matmul(analysis: Analysis, step: Step, a, b):
     return analysis.unions.of_arrays(rows, columns)
 
 
+@rule("pattern", "solve", "solve_triangular")
 def _solved(analysis: Analysis, step: Step, a, b, *settings):
     """A column of the solution, of its own right side and the whole matrix."""
     matrix, sides = analysis.of(a), analysis.of(b)
@@ -315,6 +333,7 @@ def _solved(analysis: Analysis, step: Step, a, b, *settings):
     return found[..., 0] if vector else found
 
 
+@rule("pattern", "cholesky", "det", "eigh", "expm", "inv", "qr", "slogdet", "svd")
 def _of_matrices(analysis: Analysis, step: Step, x, *settings):
     """Elements of what is found of a matrix, of all of it, and of no other of a stack."""
     whole = _united(analysis, _united(analysis, analysis.of(x), -1), -1)
@@ -351,6 +370,7 @@ def _by_constant(analysis: Analysis, first, second, a, b):
     return found.T if a is not None else found
 
 
+@rule("pattern", "segment_max", "segment_min")
 def _segments(analysis: Analysis, step: Step, data, ids, count=None, *settings):
     positions = analysis.known(ids)
     if positions is None:
@@ -361,20 +381,3 @@ def _segments(analysis: Analysis, step: Step, data, ids, count=None, *settings):
         if 0 <= i < len(found):  # slices: a single element would be an array in an array
             found[i : i + 1] = analysis.unions.of_arrays(found[i : i + 1], sets[row : row + 1])
     return found
-
-
-RULES: dict[str, Callable] = {
-    **dict.fromkeys(("softmax", "log_softmax", "sort"), _along),
-    **dict.fromkeys(("cumsum", "cumprod"), _accumulated),
-    **dict.fromkeys(("tril", "triu"), _triangle),
-    **dict.fromkeys(("add_at", "set_at"), _at),
-    **dict.fromkeys(("cholesky", "det", "eigh", "expm", "inv", "qr", "slogdet", "svd"), _of_matrices),
-    **dict.fromkeys(("solve", "solve_triangular"), _solved),
-    **dict.fromkeys(("stack", "concatenate"), _joined),
-    **dict.fromkeys(("segment_max", "segment_min"), _segments),
-    "get_item": _get_item,
-    "matmul": _matmul,
-    "multiply": _product,
-    "where": _where,
-}
-"""The dependences of a step's results: ``rule(analysis, step, *arguments)``, or NotImplemented for all on all."""

@@ -240,10 +240,11 @@ class Table:
         """A row as a step."""
         what = self.operation(row[0])
         if row[4] >= 0:
-            operands, places, several = row[2 : 2 + what.operands], (Place(row[1]),), None
+            operands, results, several = row[2 : 2 + what.operands], row[1:2], None
         else:
-            operands, places, several = self.operands(row), tuple(map(Place, self.results(row))), self.several(row)
-        step = Step(what.name, what.kernel, what.arguments(map(Place, operands)), places, several)
+            operands, results, several = self.operands(row), self.results(row), self.several(row)
+        arguments = what.arguments(map(Place, operands))
+        step = Step(what.name, what.kernel, arguments, tuple(map(Place, results)), several)
         step.table, step.row = self, row
         return step
 

@@ -120,6 +120,8 @@ class Op:
         self._places_of_many = frozenset(self.parameters.index(p) for p in self.many)
         self.weak = tuple(p for p in self.tensors if kinds[p] == "Operand")
         self.facts = facts
+        self.rules: dict[str, Any] = {}
+        """What upper floors know of the op, by kind of rule: :func:`._registry.rule`."""
         self.with_rule: Callable | None = None
         """Wraps a kernel so that its derivative is the op's rule, even where a library differentiates by itself."""
         for argument in (*facts.linear, *facts.multilinear):

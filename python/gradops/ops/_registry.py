@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable)
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,18 @@ class Facts:
         linear: the arguments that the op is jointly linear in, over the real numbers: both of ``add(x1, x2)``, the
             first of ``divide(x1, x2)``.
         multilinear: the arguments that the op is linear in separately, such as both of ``matmul(x1, x2)``.
+        folds: of an op that reduces, the op of two numbers that combines the elements one after the other: ``add`` for
+            ``sum``.
+        steps: the derivative is 0 wherever it exists, so that a result may become a Python number without loss of
+            gradients.
+        exact: each element of the result is exact, or rounded once from the exact one.
+        shape_only: the result depends on the shapes and dtypes of the tensors only.
+        costly: computing a result takes longer than reading it again.
+        view: of an op whose result may share memory with its first argument on NumPy, ``writable`` if a write to the
+            result is one to the argument, or ``constant``.
+        positions: which results are positions: ``all``, or an expression of their indices in the tuple of results.
+        conditions: the arguments that are read as conditions: each number but 0 is true.
+        whole: the arguments that hold whole numbers.
         domain: the smallest and largest real number with a value, for an elementwise op of one tensor; outside, it is
             NaN. None if these numbers are not an interval.
 
@@ -50,6 +63,15 @@ class Facts:
     reduces: bool = False
     linear: tuple[str, ...] = ()
     multilinear: tuple[str, ...] = ()
+    folds: str = ""
+    steps: bool = False
+    exact: bool = False
+    shape_only: bool = False
+    costly: bool = False
+    view: str = ""
+    positions: str = ""
+    conditions: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()
     domain: tuple[float, float] | None = (-math.inf, math.inf)
 
 
@@ -66,6 +88,25 @@ names = {"custom_gradient", "image", "nn", "stop_gradient"}
 of the registry are for the tape's rules."""
 families: dict[str, list[tuple[ModuleType, str]]] = {}
 """Modules and names of the public ops, by their families' texts."""
+
+
+def rule(kind: str, *ops: str) -> Callable[[R], R]:
+    """Return a decorator that registers a function as the rule of this kind of ops, ``registry[op].rules[kind]``.
+
+    The floor that uses a kind of rule registers them and says what they are called with. ``docs/rules.md`` lists them.
+    """
+
+    def register(function: R) -> R:
+        for name in ops:
+            registry[name].rules[kind] = function
+        return function
+
+    return register
+
+
+def rule_of(kind: str, name: str) -> Any:
+    """Return the rule of an op by name; None without one, also for steps that are no ops."""
+    return registry[name].rules.get(kind) if name in registry else None
 
 
 def public(function: F) -> F:

@@ -60,7 +60,7 @@ See Also:
 """
 
 
-@op(check=check_real, elementwise=True)
+@op(check=check_real, elementwise=True, exact=True)
 def relu(x: Tensor) -> Tensor:
     """The larger of each element and 0 (Nair and Hinton 2010).
 
@@ -540,7 +540,7 @@ See Also:
 """
 
 
-@op(check=check_real)
+@op(check=check_real, costly=True)
 def softmax(x: Tensor, axis: Axes = -1) -> Tensor:
     """``exp(x) / sum(exp(x))`` along an axis or several, without overflow.
 
@@ -566,7 +566,7 @@ def softmax(x: Tensor, axis: Axes = -1) -> Tensor:
     ...
 
 
-@op(check=check_real)
+@op(check=check_real, costly=True)
 def log_softmax(x: Tensor, axis: Axes = -1) -> Tensor:
     """``log(softmax(x))`` along an axis or several, without overflow.
 

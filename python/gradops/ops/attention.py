@@ -62,7 +62,7 @@ _MASKED_SCORE = -1e30
 """The score of a masked source: finite, because a softmax of nothing but minus infinity is NaN."""
 
 
-@op(check=_check)
+@op(check=_check, conditions=("mask",))
 def dot_product_attention(
     query: Tensor,
     key: Tensor,

@@ -126,7 +126,7 @@ def divide_no_nan(x1: Operand, x2: Operand) -> Tensor:
 __family__ = """Extremes of two tensors."""
 
 
-@op(check=check_real, elementwise=True)
+@op(check=check_real, elementwise=True, exact=True)
 def fmax(x1: Operand, x2: Operand) -> Tensor:
     """The larger of two elements, elementwise; where one is NaN, the other.
 
@@ -141,7 +141,7 @@ def fmax(x1: Operand, x2: Operand) -> Tensor:
     return maximum(where(isnan(x1), x2, x1), where(isnan(x2), x1, x2))
 
 
-@op(check=check_real, elementwise=True)
+@op(check=check_real, elementwise=True, exact=True)
 def fmin(x1: Operand, x2: Operand) -> Tensor:
     """The smaller of two elements, elementwise; where one is NaN, the other.
 

@@ -27,7 +27,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@op(check=_held)
+@op(check=_held, view="writable")
 def convert_to_tensor(x: Tensor, dtype: DType | None = None, sparse=None, ragged=None) -> Tensor:
     """``x`` as a tensor: tensors stay on their backend, other values go to the default backend.
 
@@ -60,7 +60,7 @@ def convert_to_tensor(x: Tensor, dtype: DType | None = None, sparse=None, ragged
     return x if dtype is None else cast(x, dtype)
 
 
-@op(check=_held)
+@op(check=_held, view="writable")
 def array(x: Tensor, dtype: DType | None = None) -> Tensor:
     """``x`` as a tensor, as :func:`convert_to_tensor` makes it.
 
@@ -78,7 +78,7 @@ def array(x: Tensor, dtype: DType | None = None) -> Tensor:
     return x if dtype is None else cast(x, dtype)
 
 
-@op(elementwise=True, linear=("x",))
+@op(elementwise=True, linear=("x",), view="writable", exact=True)
 def cast(x: Tensor, dtype: DType) -> Tensor:
     """``x`` in another dtype. Complex to real keeps the real part.
 

@@ -57,7 +57,7 @@ def _fits(op, x, fill_value, dtype):
         check_fits(op.name, fill_value, canonical(dtype), "fill_value")
 
 
-@op(check=_fits, linear=("fill_value",))
+@op(check=_fits, linear=("fill_value",), exact=True)
 def full(shape: Shape, fill_value: Tensor, dtype: DType | None = None) -> Tensor:
     """A tensor of ``fill_value``, in its dtype unless ``dtype`` is given.
 
@@ -75,7 +75,7 @@ def full(shape: Shape, fill_value: Tensor, dtype: DType | None = None) -> Tensor
     return broadcast_to(fill_value if dtype is None else cast(fill_value, dtype), shape)
 
 
-@op(differentiable=False)
+@op(differentiable=False, exact=True, shape_only=True)
 def zeros_like(x: Tensor, dtype: DType | None = None) -> Tensor:
     """Zeros of ``x``'s shape, backend and, unless given, dtype.
 
@@ -85,7 +85,7 @@ def zeros_like(x: Tensor, dtype: DType | None = None) -> Tensor:
     ...
 
 
-@op(differentiable=False)
+@op(differentiable=False, exact=True, shape_only=True)
 def ones_like(x: Tensor, dtype: DType | None = None) -> Tensor:
     """Ones of ``x``'s shape, backend and, unless given, dtype.
 
@@ -129,7 +129,7 @@ def empty(shape: Shape, dtype: DType | None = None) -> Tensor:
     return zeros(shape, dtype)
 
 
-@op(differentiable=False)
+@op(differentiable=False, shape_only=True)
 def empty_like(x: Tensor, dtype: DType | None = None) -> Tensor:
     """A tensor to be filled, of ``x``'s shape, backend and, unless given, dtype; it holds zeros, as in :func:`empty`.
 

@@ -27,7 +27,7 @@ See Also:
 """
 
 
-@op(check=check_square)
+@op(check=check_square, costly=True)
 def cholesky(x: Tensor, upper: bool = False) -> Tensor:
     """Triangular factor of positive definite matrices: ``x = L @ L^H``, or with ``upper`` ``x = U^H @ U``.
 
@@ -67,7 +67,7 @@ def cholesky(x: Tensor, upper: bool = False) -> Tensor:
     ...
 
 
-@op(check=check_square)
+@op(check=check_square, costly=True)
 def eig(x: Tensor) -> tuple:
     """Eigenvalues and right eigenvectors of general matrices: ``x @ v = v * w``.
 
@@ -94,7 +94,7 @@ def eig(x: Tensor) -> tuple:
     ...
 
 
-@op(check=check_square)
+@op(check=check_square, costly=True)
 def eigh(x: Tensor) -> tuple:
     """Eigenvalues and eigenvectors of symmetric (Hermitian) matrices: ``x = v @ diag(w) @ v^H``.
 
@@ -127,7 +127,7 @@ def eigh(x: Tensor) -> tuple:
     ...
 
 
-@op(check=check_matrix)
+@op(check=check_matrix, costly=True)
 def lu_factor(x: Tensor) -> tuple:
     """Triangular factors by elimination with partial pivoting: ``P @ x = L @ U``.
 
@@ -158,7 +158,7 @@ def _check_mode(op, x, mode) -> None:
     _checks.choice(op.name, mode, ("reduced", "complete"), "mode")
 
 
-@op(check=_check_mode)
+@op(check=_check_mode, costly=True)
 def qr(x: Tensor, mode: str = "reduced") -> tuple:
     """Orthonormal and upper triangular factor: ``x = q @ r``.
 
@@ -189,7 +189,7 @@ def qr(x: Tensor, mode: str = "reduced") -> tuple:
     ...
 
 
-@op(check=check_matrix)
+@op(check=check_matrix, costly=True)
 def svd(x: Tensor, full_matrices: bool = True, compute_uv: bool = True):
     """Singular value decomposition: ``x = u @ diag(s) @ vh``.
 
@@ -276,7 +276,7 @@ See Also:
 """
 
 
-@op(check=check_square)
+@op(check=check_square, costly=True)
 def det(x: Tensor) -> Tensor:
     """Determinant of square matrices.
 
@@ -324,7 +324,7 @@ def adjugate(x: Tensor) -> Tensor:
     return matmul(scaled, adjoint(u))
 
 
-@op(check=check_square)
+@op(check=check_square, costly=True)
 def slogdet(x: Tensor) -> tuple:
     """Sign and logarithm of the absolute value of the determinant, where the determinant itself may overflow.
 

@@ -27,7 +27,7 @@ def _check_matrices(op, x, *rest) -> None:
     check_rank(op.name, x, 2)
 
 
-@op(check=_check_matrices, moves=True)
+@op(check=_check_matrices, moves=True, view="constant")
 def diagonal(x: Tensor, offset: Integer = 0, axis1: Axis = 0, axis2: Axis = 1) -> Tensor:
     """The ``offset``-th diagonal over two dimensions, in a new last dimension.
 
@@ -152,7 +152,7 @@ def trace(x: Tensor, offset: Integer = 0, axis1: Axis = 0, axis2: Axis = 1) -> T
     return reductions.sum(diagonal(x, offset, axis1, axis2), -1)
 
 
-@op(check=_check_matrices, linear=("x",))
+@op(check=_check_matrices, linear=("x",), exact=True)
 def tril(x: Tensor, k: Integer = 0) -> Tensor:
     """Matrices with zeros above their ``k``-th diagonal.
 
@@ -180,7 +180,7 @@ def tril(x: Tensor, k: Integer = 0) -> Tensor:
     return where(_lower_mask(x, integer("tril", k, "k")), x, False)
 
 
-@op(check=_check_matrices, linear=("x",))
+@op(check=_check_matrices, linear=("x",), exact=True)
 def triu(x: Tensor, k: Integer = 0) -> Tensor:
     """Matrices with zeros below their ``k``-th diagonal.
 

@@ -19,7 +19,7 @@ See Also:
 """
 
 
-@op(elementwise=True, linear=("x1", "x2"))
+@op(elementwise=True, linear=("x1", "x2"), exact=True)
 def add(x1: Operand, x2: Operand) -> Tensor:
     """``x1 + x2``, elementwise.
 
@@ -33,7 +33,7 @@ def add(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op(elementwise=True, linear=("x1", "x2"))
+@op(elementwise=True, linear=("x1", "x2"), exact=True)
 def subtract(x1: Operand, x2: Operand) -> Tensor:
     """``x1 - x2``, elementwise.
 
@@ -51,7 +51,7 @@ def subtract(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op(elementwise=True, multilinear=("x1", "x2"))
+@op(elementwise=True, multilinear=("x1", "x2"), exact=True)
 def multiply(x1: Operand, x2: Operand) -> Tensor:
     """``x1 * x2``, elementwise.
 
@@ -65,7 +65,7 @@ def multiply(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op(elementwise=True, linear=("x1",))
+@op(elementwise=True, linear=("x1",), exact=True)
 def divide(x1: Operand, x2: Operand) -> Tensor:
     """``x1 / x2``, elementwise.
 
@@ -88,7 +88,7 @@ def divide(x1: Operand, x2: Operand) -> Tensor:
 true_divide = alias("true_divide", divide)
 
 
-@op(check=check_real, elementwise=True)
+@op(check=check_real, elementwise=True, steps=True)
 def floor_divide(x1: Operand, x2: Operand) -> Tensor:
     """``floor(x1 / x2)``, elementwise.
 
@@ -132,7 +132,7 @@ def mod(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op(elementwise=True, linear=("x",))
+@op(elementwise=True, linear=("x",), exact=True)
 def negative(x: Tensor) -> Tensor:
     """``-x`` of each element.
 
@@ -185,7 +185,7 @@ def power(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op(elementwise=True)
+@op(elementwise=True, exact=True)
 def square(x: Tensor) -> Tensor:
     """``x**2`` of each element.
 
@@ -205,7 +205,7 @@ def square(x: Tensor) -> Tensor:
     ...
 
 
-@op(elementwise=True, domain=(0, inf))
+@op(elementwise=True, domain=(0, inf), exact=True)
 def sqrt(x: Tensor) -> Tensor:
     """Square root of each element.
 
@@ -598,7 +598,7 @@ See Also:
 """
 
 
-@op(elementwise=True)
+@op(elementwise=True, exact=True)
 def abs(x: Tensor) -> Tensor:
     """Absolute value (for complex numbers the modulus) of each element.
 
@@ -626,7 +626,7 @@ def abs(x: Tensor) -> Tensor:
 absolute = alias("absolute", abs)
 
 
-@op(public=False, elementwise=True)
+@op(public=False, elementwise=True, steps=True, exact=True)
 def real_sign(x: Tensor) -> Tensor:
     """-1, 0 or 1 of each real element; its gradient is 0."""
     ...
@@ -641,7 +641,7 @@ See Also:
 """
 
 
-@op(elementwise=True, linear=("x",))
+@op(elementwise=True, linear=("x",), exact=True)
 def conj(x: Tensor) -> Tensor:
     """Complex conjugate of each element.
 
@@ -667,7 +667,7 @@ def conj(x: Tensor) -> Tensor:
 conjugate = alias("conjugate", conj)
 
 
-@op(elementwise=True, linear=("x",))
+@op(elementwise=True, linear=("x",), view="constant", exact=True)
 def real(x: Tensor) -> Tensor:
     """Real part of each element.
 
@@ -688,7 +688,7 @@ def real(x: Tensor) -> Tensor:
     ...
 
 
-@op(elementwise=True, linear=("x",))
+@op(elementwise=True, linear=("x",), view="constant", exact=True)
 def imag(x: Tensor) -> Tensor:
     """Imaginary part of each element.
 
@@ -742,7 +742,7 @@ See Also:
 """
 
 
-@op(check=check_real, elementwise=True)
+@op(check=check_real, elementwise=True, steps=True, exact=True)
 def floor(x: Tensor) -> Tensor:
     """The largest whole number not above each element.
 
@@ -762,7 +762,7 @@ def floor(x: Tensor) -> Tensor:
     ...
 
 
-@op(check=check_real, elementwise=True)
+@op(check=check_real, elementwise=True, steps=True, exact=True)
 def ceil(x: Tensor) -> Tensor:
     """The smallest whole number not below each element.
 
@@ -782,7 +782,7 @@ def ceil(x: Tensor) -> Tensor:
     ...
 
 
-@op(check=check_real, elementwise=True)
+@op(check=check_real, elementwise=True, steps=True, exact=True)
 def trunc(x: Tensor) -> Tensor:
     """The whole part of each element: rounded towards 0.
 
@@ -799,7 +799,7 @@ def trunc(x: Tensor) -> Tensor:
     ...
 
 
-@op(elementwise=True)
+@op(elementwise=True, steps=True, exact=True)
 def round(x: Tensor, decimals: Integer = 0) -> Tensor:
     """Each element rounded to ``decimals`` places, halves to even.
 
@@ -831,7 +831,7 @@ See Also:
 """
 
 
-@op(check=check_real, elementwise=True)
+@op(check=check_real, elementwise=True, exact=True)
 def maximum(x1: Operand, x2: Operand) -> Tensor:
     """The larger of two elements, elementwise. NaN wins.
 
@@ -845,7 +845,7 @@ def maximum(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op(check=check_real, elementwise=True)
+@op(check=check_real, elementwise=True, exact=True)
 def minimum(x1: Operand, x2: Operand) -> Tensor:
     """The smaller of two elements, elementwise. NaN wins.
 
@@ -869,37 +869,37 @@ See Also:
 """
 
 
-@op(differentiable=False, elementwise=True)
+@op(differentiable=False, elementwise=True, exact=True)
 def equal(x1: Operand, x2: Operand) -> Tensor:
     """``x1 == x2``, elementwise."""
     ...
 
 
-@op(differentiable=False, elementwise=True)
+@op(differentiable=False, elementwise=True, exact=True)
 def not_equal(x1: Operand, x2: Operand) -> Tensor:
     """``x1 != x2``, elementwise."""
     ...
 
 
-@op(differentiable=False, check=check_real, elementwise=True)
+@op(differentiable=False, check=check_real, elementwise=True, exact=True)
 def less(x1: Operand, x2: Operand) -> Tensor:
     """``x1 < x2``, elementwise."""
     ...
 
 
-@op(differentiable=False, check=check_real, elementwise=True)
+@op(differentiable=False, check=check_real, elementwise=True, exact=True)
 def less_equal(x1: Operand, x2: Operand) -> Tensor:
     """``x1 <= x2``, elementwise."""
     ...
 
 
-@op(differentiable=False, check=check_real, elementwise=True)
+@op(differentiable=False, check=check_real, elementwise=True, exact=True)
 def greater(x1: Operand, x2: Operand) -> Tensor:
     """``x1 > x2``, elementwise."""
     ...
 
 
-@op(differentiable=False, check=check_real, elementwise=True)
+@op(differentiable=False, check=check_real, elementwise=True, exact=True)
 def greater_equal(x1: Operand, x2: Operand) -> Tensor:
     """``x1 >= x2``, elementwise."""
     ...
@@ -914,25 +914,25 @@ See Also:
 """
 
 
-@op(differentiable=False, elementwise=True)
+@op(differentiable=False, elementwise=True, exact=True, conditions=("x1", "x2"))
 def logical_and(x1: Tensor, x2: Tensor) -> Tensor:
     """Logical and of truth values, elementwise."""
     ...
 
 
-@op(differentiable=False, elementwise=True)
+@op(differentiable=False, elementwise=True, exact=True, conditions=("x1", "x2"))
 def logical_or(x1: Tensor, x2: Tensor) -> Tensor:
     """Logical or of truth values, elementwise."""
     ...
 
 
-@op(differentiable=False, elementwise=True)
+@op(differentiable=False, elementwise=True, exact=True, conditions=("x1", "x2"))
 def logical_xor(x1: Tensor, x2: Tensor) -> Tensor:
     """Logical exclusive or of truth values, elementwise."""
     ...
 
 
-@op(differentiable=False, elementwise=True)
+@op(differentiable=False, elementwise=True, exact=True, conditions=("x",))
 def logical_not(x: Tensor) -> Tensor:
     """True for each element that is 0 or False."""
     ...
@@ -947,19 +947,19 @@ See Also:
 """
 
 
-@op(differentiable=False, elementwise=True)
+@op(differentiable=False, elementwise=True, exact=True)
 def isnan(x: Tensor) -> Tensor:
     """True for NaN, for each element."""
     ...
 
 
-@op(differentiable=False, elementwise=True)
+@op(differentiable=False, elementwise=True, exact=True)
 def isfinite(x: Tensor) -> Tensor:
     """True for numbers that are neither infinite nor NaN, for each element."""
     ...
 
 
-@op(differentiable=False, elementwise=True)
+@op(differentiable=False, elementwise=True, exact=True)
 def isinf(x: Tensor) -> Tensor:
     """True for infinities, for each element."""
     ...

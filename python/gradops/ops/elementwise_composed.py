@@ -280,7 +280,7 @@ def sign(x: Tensor) -> Tensor:
     return where(zero, 0.0, divide(x, abs(where(zero, 1.0, x))))
 
 
-@op(differentiable=False, check=check_real, elementwise=True)
+@op(differentiable=False, check=check_real, elementwise=True, exact=True)
 def signbit(x: Tensor) -> Tensor:
     """The sign bit of each element: true for negative numbers and for -0.0."""
     ...
@@ -315,28 +315,28 @@ of_integers = family(
 )
 
 
-@op(differentiable=False, check=_bits, elementwise=True)
+@op(differentiable=False, check=_bits, elementwise=True, whole=("x", "y"))
 @of_bits
 def bitwise_and(x: Operand, y: Operand) -> Tensor:
     """The bits set in both, elementwise."""
     ...
 
 
-@op(differentiable=False, check=_bits, elementwise=True)
+@op(differentiable=False, check=_bits, elementwise=True, whole=("x", "y"))
 @of_bits
 def bitwise_or(x: Operand, y: Operand) -> Tensor:
     """The bits set in either or both, elementwise."""
     ...
 
 
-@op(differentiable=False, check=_bits, elementwise=True)
+@op(differentiable=False, check=_bits, elementwise=True, whole=("x", "y"))
 @of_bits
 def bitwise_xor(x: Operand, y: Operand) -> Tensor:
     """The bits set in one but not both, elementwise."""
     ...
 
 
-@op(differentiable=False, check=_bits, elementwise=True)
+@op(differentiable=False, check=_bits, elementwise=True, whole=("x",))
 def bitwise_not(x: Tensor) -> Tensor:
     """The bits that are not set, of each element; of bools the negation.
 
@@ -352,7 +352,7 @@ def bitwise_not(x: Tensor) -> Tensor:
 bitwise_invert = alias("bitwise_invert", bitwise_not)
 
 
-@op(differentiable=False, check=_integers, elementwise=True)
+@op(differentiable=False, check=_integers, elementwise=True, whole=("x", "y"))
 @of_integers
 def left_shift(x: Operand, y: Operand) -> Tensor:
     """``x * 2**y``: the bits moved up by ``y`` places, elementwise.
@@ -366,7 +366,7 @@ def left_shift(x: Operand, y: Operand) -> Tensor:
 bitwise_left_shift = alias("bitwise_left_shift", left_shift)
 
 
-@op(differentiable=False, check=_integers, elementwise=True)
+@op(differentiable=False, check=_integers, elementwise=True, whole=("x", "y"))
 @of_integers
 def right_shift(x: Operand, y: Operand) -> Tensor:
     """``x // 2**y``: the bits moved down by ``y`` places, elementwise; the sign stays.
@@ -389,14 +389,14 @@ See Also:
 """
 
 
-@op(differentiable=False, check=_integers, elementwise=True)
+@op(differentiable=False, check=_integers, elementwise=True, whole=("x1", "x2"))
 @of_integers
 def gcd(x1: Operand, x2: Operand) -> Tensor:
     """Greatest common divisor, elementwise; 0 of two zeros."""
     ...
 
 
-@op(differentiable=False, check=_integers, elementwise=True)
+@op(differentiable=False, check=_integers, elementwise=True, whole=("x1", "x2"))
 @of_integers
 def lcm(x1: Operand, x2: Operand) -> Tensor:
     """Least common multiple, elementwise; 0 where an operand is 0."""

@@ -30,7 +30,7 @@ See Also:
 """
 
 
-@op(moves=True)
+@op(moves=True, view="writable")
 def get_item(x: Tensor, key) -> Tensor:
     """``x[key]`` with NumPy's meaning: ints, slices, ``None``, ``...``, bool masks and integer tensors.
 
@@ -133,7 +133,7 @@ def take_along_axis(x: Tensor, indices: Indices, axis: Axis | None = None) -> Te
     return take(reshape(x, (-1,)), flat, 0)
 
 
-@op(differentiable=False)
+@op(differentiable=False, positions="all")
 def unravel_index(indices: Indices, shape: Shape) -> tuple:
     """Positions along each dimension of ``shape``, for positions in the flattened tensor.
 
@@ -169,7 +169,7 @@ See Also:
 """
 
 
-@op(linear=("x1", "x2"))
+@op(linear=("x1", "x2"), exact=True, conditions=("condition",))
 def where(condition: Tensor, x1: Operand | None = None, x2: Operand | None = None):
     """``x1`` where ``condition`` is true and ``x2`` elsewhere; without both, the positions of true elements.
 
@@ -210,7 +210,7 @@ def where(condition: Tensor, x1: Operand | None = None, x2: Operand | None = Non
     ...
 
 
-@op(differentiable=False, check=lambda op, x: check_rank(op.name, x, 1))
+@op(differentiable=False, check=lambda op, x: check_rank(op.name, x, 1), exact=True, positions="all", conditions=("x",))
 def nonzero(x: Tensor):
     """The positions of the elements that are not 0 (or not False).
 
@@ -240,7 +240,7 @@ def add_at(x: Tensor, key, updates: Tensor) -> Tensor:
     ...
 
 
-@op(public=False, check=_fits, linear=("x", "updates"))
+@op(public=False, check=_fits, linear=("x", "updates"), exact=True)
 def set_at(x: Tensor, key, updates: Tensor) -> Tensor:
     """``x`` with ``updates`` at ``key`` (as in :func:`get_item`), in ``x``'s dtype; for a repeated position, the last.
 
@@ -253,7 +253,7 @@ def set_at(x: Tensor, key, updates: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(conditions=("condlist",))
 def select(condlist: Structure, choicelist: Structure, default: Structure = 0) -> Tensor:
     """For each element, the choice of the first condition that is true; ``default`` where none is true.
 

@@ -21,7 +21,7 @@ See Also:
 """
 
 
-@op(linear=("xs",))
+@op(linear=("xs",), exact=True)
 def concatenate(xs: Tensors, axis: Axis = 0) -> Tensor:
     """Tensors joined along an existing dimension.
 
@@ -46,7 +46,7 @@ def concatenate(xs: Tensors, axis: Axis = 0) -> Tensor:
     ...
 
 
-@op(linear=("x",))
+@op(linear=("x",), exact=True)
 def stack(x: Tensors, axis: Axis = 0) -> Tensor:
     """Tensors of one shape joined along a new dimension.
 
@@ -186,7 +186,7 @@ splitting = family(
 )
 
 
-@op(moves=True)
+@op(moves=True, view="writable")
 @splitting
 def split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0):
     """``x`` cut along a dimension: into equal sections (an int) or before positions (a list, ascending).
@@ -214,7 +214,7 @@ def _check_unstack(op, x, num, axis) -> None:
         raise ArgumentError(f"`{op.name}`: `num` must be {size}, the size of the dimension; got {num}.", argument="num")
 
 
-@op(check=_check_unstack, moves=True)
+@op(check=_check_unstack, moves=True, view="writable")
 def unstack(x: Tensor, num: Integer | None = None, axis: Axis = 0):
     """The slices of ``x`` along a dimension, as a list.
 
@@ -241,7 +241,7 @@ def unstack(x: Tensor, num: Integer | None = None, axis: Axis = 0):
     ...
 
 
-@op(moves=True)
+@op(moves=True, view="writable")
 @splitting
 def array_split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0) -> list:
     """Split like :func:`split`, but into sections that need not divide the dimension: the first ones are one longer

@@ -323,7 +323,7 @@ def ctc_loss(
     return rounded(where(greater(loss, -0.1 * _LOG_ZERO), np.inf, loss), final)
 
 
-@op(differentiable=False)
+@op(differentiable=False, positions="(0,)")
 def ctc_decode(
     inputs: Tensor,
     sequence_lengths: Tensor,

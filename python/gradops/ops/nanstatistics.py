@@ -227,7 +227,7 @@ def _position(find, x, axis, keepdims, worst):
     return where(any(present, axis, keepdims), best, -1)
 
 
-@op(differentiable=False, check=check_real)
+@op(differentiable=False, check=check_real, positions="all")
 def nanargmax(x: Tensor, axis: Axis | None = None, keepdims: bool = False) -> Tensor:
     """Position of the largest element along an axis that is not NaN, the first at a tie.
 
@@ -242,7 +242,7 @@ def nanargmax(x: Tensor, axis: Axis | None = None, keepdims: bool = False) -> Te
     return _position(argmax, x, axis, keepdims, -math.inf)
 
 
-@op(differentiable=False, check=check_real)
+@op(differentiable=False, check=check_real, positions="all")
 def nanargmin(x: Tensor, axis: Axis | None = None, keepdims: bool = False) -> Tensor:
     """Position of the smallest element along an axis that is not NaN, the first at a tie.
 

@@ -30,7 +30,7 @@ See Also:
 """
 
 
-@op(reduces=True, linear=("x",))
+@op(reduces=True, linear=("x",), folds="add")
 def sum(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Sum over axes.
 
@@ -54,7 +54,7 @@ def sum(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     ...
 
 
-@op(reduces=True)
+@op(reduces=True, folds="multiply")
 def prod(x: Tensor, axis: Axes = None, keepdims: bool = False, dtype: DType | None = None) -> Tensor:
     """Product over axes.
 
@@ -106,7 +106,7 @@ def _tree_product(x, axis):
     return x if spare is None else multiply(x, spare)
 
 
-@op(reduces=True)
+@op(reduces=True, costly=True)
 def logsumexp(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """``log(sum(exp(x)))`` over axes, without overflow.
 
@@ -299,7 +299,7 @@ of_largest = family(
 )
 
 
-@op(check=check_real, reduces=True)
+@op(check=check_real, reduces=True, folds="maximum", exact=True)
 @of_largest
 def max(x: Tensor, axis: Axes = None, keepdims: bool = False, initial=None) -> Tensor:
     """Largest element over axes.
@@ -342,7 +342,7 @@ def amax(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     return max(x, axis, keepdims)
 
 
-@op(check=check_real, reduces=True)
+@op(check=check_real, reduces=True, folds="minimum", exact=True)
 @of_largest
 def min(x: Tensor, axis: Axes = None, keepdims: bool = False, initial=None) -> Tensor:
     """Smallest element over axes.
@@ -400,7 +400,7 @@ def ptp(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     return subtract(max(x, axis, keepdims), min(x, axis, keepdims))
 
 
-@op(differentiable=False, check=check_real, reduces=True)
+@op(differentiable=False, check=check_real, reduces=True, exact=True, positions="all")
 def argmax(x: Tensor, axis: Axis | None = None, keepdims: bool = False) -> Tensor:
     """Position of the largest element along an axis, the first at a tie; of the flattened tensor without one.
 
@@ -414,7 +414,7 @@ def argmax(x: Tensor, axis: Axis | None = None, keepdims: bool = False) -> Tenso
     ...
 
 
-@op(differentiable=False, check=check_real, reduces=True)
+@op(differentiable=False, check=check_real, reduces=True, exact=True, positions="all")
 def argmin(x: Tensor, axis: Axis | None = None, keepdims: bool = False) -> Tensor:
     """Position of the smallest element along an axis, the first at a tie; of the flattened tensor without one.
 
@@ -437,7 +437,7 @@ See Also:
 """
 
 
-@op(differentiable=False, reduces=True)
+@op(differentiable=False, reduces=True, folds="logical_and", exact=True, conditions=("x",))
 def all(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """True where all elements over axes are true (not 0).
 
@@ -447,7 +447,7 @@ def all(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     ...
 
 
-@op(differentiable=False, reduces=True)
+@op(differentiable=False, reduces=True, folds="logical_or", exact=True, conditions=("x",))
 def any(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """True where any element over axes is true (not 0).
 
@@ -457,7 +457,7 @@ def any(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     ...
 
 
-@op(differentiable=False, reduces=True)
+@op(differentiable=False, reduces=True, conditions=("x",))
 def count_nonzero(x: Tensor, axis: Axes = None) -> Tensor:
     """The number of elements over axes that are not 0.
 

@@ -222,7 +222,7 @@ def _dynamic_backend(x, starts):
     return owner if owner.kernel("block_at") is not None else None
 
 
-@op
+@op(view="writable")
 def slice(inputs: Tensor, start_indices: Index, shape: Shape) -> Tensor:
     """A block of ``inputs``: ``shape`` elements along each dimension, from ``start_indices`` on.
 

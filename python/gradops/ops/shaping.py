@@ -20,7 +20,7 @@ See Also:
 """
 
 
-@op(moves=True)
+@op(moves=True, view="writable")
 def reshape(x: Tensor, newshape: Shape) -> Tensor:
     """``x``'s elements in row-major order, in another shape; one size may be -1.
 
@@ -44,7 +44,7 @@ def reshape(x: Tensor, newshape: Shape) -> Tensor:
     ...
 
 
-@op(moves=True)
+@op(moves=True, view="writable")
 def ravel(x: Tensor) -> Tensor:
     """``x``'s elements in row-major order, as a vector.
 
@@ -88,7 +88,7 @@ def view(x: Tensor, dtype: DType | None = None) -> Tensor:
     ...
 
 
-@op(moves=True)
+@op(moves=True, view="writable")
 def expand_dims(x: Tensor, axis: Axes) -> Tensor:
     """``x`` with dimensions of size 1 inserted at ``axis``.
 
@@ -108,7 +108,7 @@ def expand_dims(x: Tensor, axis: Axes) -> Tensor:
     ...
 
 
-@op(moves=True)
+@op(moves=True, view="writable")
 def squeeze(x: Tensor, axis: Axes = None) -> Tensor:
     """``x`` without its dimensions of size 1, or without those in ``axis``.
 
@@ -131,7 +131,7 @@ def squeeze(x: Tensor, axis: Axes = None) -> Tensor:
     ...
 
 
-@op(moves=True)
+@op(moves=True, view="constant")
 def broadcast_to(x: Tensor, shape: Shape) -> Tensor:
     """``x`` repeated along its missing and size-1 dimensions to ``shape``.
 
@@ -164,7 +164,7 @@ See Also:
 """
 
 
-@op(moves=True)
+@op(moves=True, view="writable")
 def transpose(x: Tensor, axes: Axes = None) -> Tensor:
     """``x`` with its dimensions in the order ``axes``, or reversed.
 
@@ -192,7 +192,7 @@ def transpose(x: Tensor, axes: Axes = None) -> Tensor:
     ...
 
 
-@op(moves=True)
+@op(moves=True, view="writable")
 def swapaxes(x: Tensor, axis1: Axis, axis2: Axis) -> Tensor:
     """``x`` with two dimensions exchanged.
 
@@ -218,7 +218,7 @@ def swapaxes(x: Tensor, axis1: Axis, axis2: Axis) -> Tensor:
     return transpose(x, order)
 
 
-@op(moves=True)
+@op(moves=True, view="writable")
 def moveaxis(x: Tensor, source: Axes, destination: Axes) -> Tensor:
     """``x`` with dimensions moved to other positions; the others keep their order.
 
@@ -269,7 +269,7 @@ See Also:
 """
 
 
-@op(moves=True)
+@op(moves=True, view="writable")
 def flip(x: Tensor, axis: Axes = None) -> Tensor:
     """``x`` with the order of elements reversed along ``axis``, or along all dimensions.
 
@@ -308,7 +308,7 @@ def roll(x: Tensor, shift: Integers, axis: Axes = None) -> Tensor:
     ...
 
 
-@op(moves=True)
+@op(moves=True, view="writable")
 def fliplr(x: Tensor) -> Tensor:
     """``x`` with its second dimension reversed: a matrix mirrored left to right.
 
@@ -334,7 +334,7 @@ def fliplr(x: Tensor) -> Tensor:
     return flip(x, 1)
 
 
-@op(moves=True)
+@op(moves=True, view="writable")
 def flipud(x: Tensor) -> Tensor:
     """``x`` with its first dimension reversed: a matrix mirrored upside down.
 
@@ -360,7 +360,7 @@ def flipud(x: Tensor) -> Tensor:
     return flip(x, 0)
 
 
-@op(moves=True)
+@op(moves=True, view="writable")
 def rot90(array: Tensor, k: Integer = 1, axes: Axes = (0, 1)) -> Tensor:
     """``array`` turned ``k`` times by 90 degrees, in the plane and direction from the first to the second axis.
 

@@ -46,7 +46,7 @@ See Also:
 """
 
 
-@op(check=check_real)
+@op(check=check_real, exact=True, costly=True)
 def sort(x: Tensor, axis: Axis | None = -1) -> Tensor:
     """``x`` in ascending order along an axis; flattened if ``axis`` is None.
 
@@ -67,7 +67,7 @@ def sort(x: Tensor, axis: Axis | None = -1) -> Tensor:
     ...
 
 
-@op(differentiable=False, check=check_real)
+@op(differentiable=False, check=check_real, exact=True, positions="all", costly=True)
 def argsort(x: Tensor, axis: Axis | None = -1) -> Tensor:
     """The positions of the elements of ``x`` in ascending order along an axis; flattened if ``axis`` is None.
 
@@ -80,7 +80,7 @@ def argsort(x: Tensor, axis: Axis | None = -1) -> Tensor:
     ...
 
 
-@op(differentiable=False, check=check_real)
+@op(differentiable=False, check=check_real, positions="all")
 def argpartition(x: Tensor, kth: Index, axis: Axis | None = -1) -> Tensor:
     """Positions that put the ``kth`` smallest element in its sorted position, smaller ones before it and larger after.
 
@@ -124,7 +124,7 @@ def _largest(op, x, k, sorted, is_stable):
         raise ArgumentError(f"`{op.name}`: `k` must be between 0 and {size}; got {k}.", argument="k")
 
 
-@op(check=_largest)
+@op(check=_largest, positions="(1,)")
 def top_k(x: Tensor, k: Integer, sorted: bool = True, is_stable: bool = True) -> tuple:
     """The ``k`` largest elements along the last axis, and their positions.
 
@@ -210,7 +210,7 @@ def _searchable(op, sorted_sequence, values, side):
     choice(op.name, side, ("left", "right"), "side")
 
 
-@op(differentiable=False, check=_searchable)
+@op(differentiable=False, check=_searchable, exact=True, positions="all")
 def searchsorted(sorted_sequence: Tensor, values: Tensor, side: str = "left") -> Tensor:
     """The positions at which ``values`` keep an ascending vector in order.
 
@@ -229,7 +229,7 @@ def searchsorted(sorted_sequence: Tensor, values: Tensor, side: str = "left") ->
     ...
 
 
-@op(differentiable=False, check=check_real)
+@op(differentiable=False, check=check_real, positions="all")
 def digitize(x: Tensor, bins: Tensor) -> Tensor:
     """The bin of each element: ``i`` where ``bins[i - 1] <= x < bins[i]``.
 
@@ -287,7 +287,7 @@ def isin(x1: Tensor, x2: Tensor, assume_unique: bool = False, invert: bool = Fal
     return logical_not(found) if invert else found
 
 
-@op
+@op(positions="range(1, 1 + bool(return_index) + bool(return_inverse))")
 def unique(
     x: Tensor,
     sorted: bool = True,

@@ -301,7 +301,7 @@ def _whole_exponent(op, x1, x2):
     check_kind(op.name, x2, (0, 1), "of whole numbers", "x2")
 
 
-@op(check=_whole_exponent, elementwise=True, linear=("x1",))
+@op(check=_whole_exponent, elementwise=True, linear=("x1",), whole=("x2",))
 def ldexp(x1: Operand, x2: Tensor) -> Tensor:
     """``x1 * 2**x2`` for whole ``x2``, elementwise.
 

@@ -101,7 +101,7 @@ def _counts(op, x, weights, minlength, sparse):
         )
 
 
-@op(check=_counts)
+@op(check=_counts, whole=("x",))
 def bincount(x: Tensor, weights: Tensor | None = None, minlength: Integer = 0, sparse: bool = False) -> Tensor:
     """Counts of the integers 0, 1, ... in ``x``, or sums of their weights.
 

@@ -37,7 +37,7 @@ See Also:
 """
 
 
-@op(check=check_square)
+@op(check=check_square, costly=True)
 def inv(x: Tensor) -> Tensor:
     """Inverse of square matrices.
 
@@ -63,7 +63,7 @@ def inv(x: Tensor) -> Tensor:
     ...
 
 
-@op(check=check_square)
+@op(check=check_square, costly=True)
 def expm(x: Tensor) -> Tensor:
     """Exponential of square matrices, ``I + x + x @ x / 2 + ...``.
 
@@ -228,7 +228,7 @@ See Also:
 """
 
 
-@op(check=check_square_system, linear=("b",))
+@op(check=check_square_system, linear=("b",), costly=True)
 def solve(a: Tensor, b: Tensor) -> Tensor:
     """Solution ``x`` of ``a @ x = b``.
 
@@ -267,7 +267,7 @@ def solve(a: Tensor, b: Tensor) -> Tensor:
     ...
 
 
-@op(check=check_square_system, linear=("b",))
+@op(check=check_square_system, linear=("b",), costly=True)
 def solve_triangular(a: Tensor, b: Tensor, lower: bool = False) -> Tensor:
     """Solution ``x`` of ``a @ x = b`` for triangular ``a``; the other triangle is not read.
 

@@ -57,7 +57,6 @@ from ...ops._dispatch import registry
 from ...ops.activations import normal_cdf
 from ...ops.reductions import kink_pulled, squared
 from ...ops.special import i1_over_x
-from ..graph import STEPS
 from ..record import derivative
 
 
@@ -189,9 +188,8 @@ derivative("arccosh", x=lambda g, x: divide(divide(g, sqrt(subtract(x, 1))), sqr
 derivative("arctanh", x=lambda g, x: divide(g, subtract(1, square(x))))
 derivative("erf", x=lambda g, x: multiply(g, multiply(_bell(x, -1.0), 2 / math.sqrt(math.pi))))
 
-for _step in ("floor", "ceil", "trunc", "round", "real_sign", "floor_divide"):
-    STEPS.add(_step)
-    derivative(_step, **dict.fromkeys(registry[_step].tensors, lambda g: zeros_like(g)))
+for _name in [name for name, entry in registry.items() if entry.facts.steps]:
+    derivative(_name, **dict.fromkeys(registry[_name].tensors, lambda g: zeros_like(g)))
 
 derivative(
     "abs",

@@ -27,7 +27,6 @@ from ..._names import namespace as _namespace
 from .arrays import as_double, crossprod, fill, filled, flat, matmul, operator_form, repeated, tcrossprod
 from .callbacks import callback, set_adopt
 from .calls import (
-    INDEX_RESULTS,
     TENSORS,
     add_hook,
     annotation,

@@ -13,6 +13,7 @@ from ... import dtypes, ops
 from ...errors import GradopsError, ShapeError
 from ...ops._compose import NUMBERS, constant_like, counted, promoted
 from ...ops._compose import floats as as_double
+from ...ops._registry import rule, rule_of
 from .calls import find
 from .errors import Failure
 from .indexing import column_major
@@ -21,7 +22,7 @@ from .values import CONTAINERS, from_r
 
 def operator_form(name: str) -> Callable:
     """Return a binary op as R's operators call it: with recycling, and with failures returned."""
-    function, prepared = find(name), _ARITHMETIC.get(name)
+    function, prepared = find(name), rule_of("R operands", name)
 
     def call(x1, x2):
         try:
@@ -36,11 +37,13 @@ def operator_form(name: str) -> Callable:
     return call
 
 
+@rule("R operands", "add", "subtract", "multiply", "mod", "floor_divide")
 def _counted_beside(x1, x2):
     """Return ``x1``, as an integer if both operands are bool: in R ``TRUE + TRUE`` is 2."""
     return counted(x1) if _kind(x1) == _kind(x2) == "bool" else x1
 
 
+@rule("R operands", "power")
 def _double_beside(x1, x2):
     """Return ``x1``, as a float if both operands are integers: R's powers of integers are doubles."""
     return as_double(x1) if _kind(x1) in _WHOLE and _kind(x2) in _WHOLE else x1
@@ -55,10 +58,6 @@ def _kind(x) -> str | None:
 
 
 _WHOLE = frozenset((*dtypes.INTEGERS, "bool"))
-_ARITHMETIC = {
-    **dict.fromkeys(("add", "subtract", "multiply", "mod", "floor_divide"), _counted_beside),
-    "power": _double_beside,
-}
 
 
 def recycle(x1, x2) -> tuple:

@@ -21,28 +21,11 @@ from ... import _functions, _tree, autodiff, backends, config, ops
 from ...annotations import kind_of
 from ...autodiff.variable import as_array, text_data
 from ...backends.policy import NeedsPolicy
-from ...ops._dispatch import registry
+from ...ops._dispatch import facts_of, registry
 from . import code_comparisons, host, indexing, threads, values
 from .callbacks import Held, holding, keeping
 from .errors import Failure
 from .values import MARK, as_index, as_shape, backend_of, float_of, from_r, positions_from_r
-
-# Ops that return positions: None if the whole result is positions, else an expression for their indices in the tuple.
-INDEX_RESULTS: dict[str, str | None] = {
-    "argmax": None,
-    "argmin": None,
-    "argpartition": None,
-    "argsort": None,
-    "ctc_decode": "(0,)",
-    "digitize": None,
-    "nanargmax": None,
-    "nanargmin": None,
-    "nonzero": None,
-    "searchsorted": None,
-    "top_k": "(1,)",
-    "unique": "range(1, 1 + bool(return_index) + bool(return_inverse))",
-    "unravel_index": None,
-}
 
 TENSORS = ("Tensor", "Operand", "Tensors", "Structure", "Index", "Indices")
 _CONVERSIONS = {
@@ -80,20 +63,12 @@ def parameters(function: Callable) -> dict[str, inspect.Parameter]:
 
 def has_positions(name: str, function: Callable) -> bool:
     """Return True if the op takes or returns positions, so that its R form has ``zero_indexed``."""
-    return name in INDEX_RESULTS or any(annotation(p) in ("Index", "Indices") for p in parameters(function).values())
+    return bool(facts_of(name).positions) or any(
+        annotation(p) in ("Index", "Indices") for p in parameters(function).values()
+    )
 
 
 _SPECIAL = {"indices_or_sections": "as_sections", ("tensordot", "axes"): "as_tensordot_axes"}
-
-# Tensor arguments that hold integers. R's doubles are converted if they are integers. All arguments of bitwise ops are.
-_WHOLE = {
-    "bincount": ("x",),
-    "gcd": ("x1", "x2"),
-    "lcm": ("x1", "x2"),
-    "ldexp": ("x2",),
-    "left_shift": ("x", "y"),
-    "right_shift": ("x", "y"),
-}
 
 _TEMPLATE = """
 def call({signature}):
@@ -115,9 +90,10 @@ def op(name: str) -> Callable:
     positions = [p for p in tensors if annotation(found[p]) in ("Index", "Indices")]
     others = [p for p in tensors if p not in positions]
     lines, call = [], []
-    for name_ in tensors if name.startswith("bitwise_") else _WHOLE.get(name, ()):
-        lines.append(f"{name_} = whole({name_})")
-    lines += [f"if {_may_be_missing(n)}: truth({n}, {n!r})" for n in code_comparisons.TRUTHS.get(name, ())]
+    facts = facts_of(name)
+    lines += [f"{name_} = whole({name_})" for name_ in facts.whole]  # R's doubles, if they are integers
+    conditions = ("pred",) if name == "cond" else facts.conditions
+    lines += [f"if {_may_be_missing(n)}: truth({n}, {n!r})" for n in conditions]
     if name == "while_loop":
         lines.append("cond = deciding(cond)")
     into, dtype = code_comparisons.INTO.get(name, ((), ""))
@@ -137,8 +113,9 @@ def op(name: str) -> Callable:
             lines.append(f"{name_} = {conversion}({name_}, {name_!r}{extra})")
         call.append(_CALLED[parameter.kind].format(name_))
     result = f"_function({', '.join(call)})"
-    if name in INDEX_RESULTS:
-        result = f"{result} if zero_indexed else one_based({result}, {INDEX_RESULTS[name]})"
+    if facts.positions:
+        which = None if facts.positions == "all" else facts.positions
+        result = f"{result} if zero_indexed else one_based({result}, {which})"
     lines.append(f"return {result}")
     signature = [*found, "zero_indexed=False"] if has_positions(name, function) else found
     source = _TEMPLATE.format(signature=", ".join(signature), body="\n".join(f"        {line}" for line in lines))

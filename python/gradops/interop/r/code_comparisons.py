@@ -20,10 +20,9 @@ from ...jit.guards import made_by
 from ...ops import _checks
 from ...ops._checks import known
 from ...ops._dispatch import facts_of, registry
+from ...ops._registry import rule, rule_of
 from . import values
 from .values import MARK
-
-_COMPARISONS = frozenset(("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"))
 
 
 def doubtful(value):
@@ -128,44 +127,60 @@ def _fill_nan(x: Traced, look) -> Traced:
 def _missing(x: Traced) -> Traced | None:
     """Return where R has NA in a truth value, or in the numbers it was computed from; None for nowhere."""
     name, arguments = made_by(x)
-    if name in _COMPARISONS:
-        return _either(*[_nan_if_traced(y) for y in arguments])
-    if name == "logical_not" or name == "cast":
-        return _missing_if_traced(arguments[0])
-    if name == "logical_xor":
-        return _either(*map(_missing_if_traced, arguments))
-    if name == "where" and len(arguments) == 3:
-        condition, *chosen = arguments
-        found = [_missing_if_traced(y) for y in chosen]
-        if any(y is not None for y in found):
-            found = [ops.where(condition, *[False if y is None else y for y in found])]
-        return _either(_missing_if_traced(condition), *found)
-    if name in ("logical_and", "logical_or"):
-        settles = ops.logical_not if name == "logical_and" else _same
-        (a, b), (missing_a, missing_b) = arguments, map(_missing_if_traced, arguments)
-        missing = _either(missing_a, missing_b)
-        if missing is None:
-            return None
-        return _and_not(missing, *[_and_not(settles(y), m) for y, m in ((a, missing_a), (b, missing_b))])
-    if name in ("any", "all"):
-        y, *settings = arguments
-        missing = _missing_if_traced(y)
-        if missing is None:
-            return None
-        settles = ops.logical_not if name == "all" else _same
-        return _and_not(ops.any(missing, *settings), ops.any(_and_not(settles(y), missing), *settings))
-    if name in ("concatenate", "stack"):
-        parts, *settings = arguments
-        found = [_missing_if_traced(y) for y in parts]
-        if all(y is None for y in found):
-            return None
-        return getattr(ops, name)([ops.zeros_like(x) if y is None else y for x, y in zip(parts, found)], *settings)
+    own = rule_of("R missing", name)
+    if own is not None:
+        return own(name, *arguments)
     if facts_of(name).moves and isinstance(arguments[0], Traced):
         missing = _missing_if_traced(arguments[0])
         moved = None if missing is None else registry[name].call(missing, *arguments[1:])
         if not isinstance(moved, (list, tuple)):  # an op with several results does not tell which one ``x`` is
             return moved
     return _nan_if_traced(x)
+
+
+@rule("R missing", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+def _missing_in_comparison(name: str, *numbers):
+    return _either(*map(_nan_if_traced, numbers))
+
+
+@rule("R missing", "logical_not", "cast", "logical_xor")
+def _missing_in_any(name: str, *arguments):
+    return _either(*map(_missing_if_traced, arguments))
+
+
+@rule("R missing", "where")
+def _missing_in_choice(name: str, condition, *chosen):
+    found = [_missing_if_traced(y) for y in chosen]
+    if any(y is not None for y in found):
+        found = [ops.where(condition, *[False if y is None else y for y in found])]
+    return _either(_missing_if_traced(condition), *found)
+
+
+@rule("R missing", "logical_and", "logical_or")
+def _missing_in_logic(name: str, *arguments):
+    settles = ops.logical_not if name == "logical_and" else _same
+    (a, b), (missing_a, missing_b) = arguments, map(_missing_if_traced, arguments)
+    missing = _either(missing_a, missing_b)
+    if missing is None:
+        return None
+    return _and_not(missing, *[_and_not(settles(y), m) for y, m in ((a, missing_a), (b, missing_b))])
+
+
+@rule("R missing", "any", "all")
+def _missing_in_truth(name: str, y, *settings):
+    missing = _missing_if_traced(y)
+    if missing is None:
+        return None
+    settles = ops.logical_not if name == "all" else _same
+    return _and_not(ops.any(missing, *settings), ops.any(_and_not(settles(y), missing), *settings))
+
+
+@rule("R missing", "concatenate", "stack")
+def _missing_in_parts(name: str, parts, *settings):
+    found = [_missing_if_traced(y) for y in parts]
+    if all(y is None for y in found):
+        return None
+    return getattr(ops, name)([ops.zeros_like(x) if y is None else y for x, y in zip(parts, found)], *settings)
 
 
 def _same(x):
@@ -216,22 +231,6 @@ def if_known(value):
 
 # NA where a tensor cannot hold it: in a condition, in an integer ------------------------------------------------------
 
-
-TRUTHS = {
-    "all": ("x",),
-    "any": ("x",),
-    "cond": ("pred",),
-    "count_nonzero": ("x",),
-    "dot_product_attention": ("mask",),
-    "logical_and": ("x1", "x2"),
-    "logical_not": ("x",),
-    "logical_or": ("x1", "x2"),
-    "logical_xor": ("x1", "x2"),
-    "nonzero": ("x",),
-    "select": ("condlist",),
-    "where": ("condition",),
-}
-"""Arguments that are read as conditions. Every number except 0 is true, including NaN, so NA would pass as true."""
 
 _GIVEN = (("x",), "dtype")
 INTO: dict[str, tuple[tuple[str, ...], str]] = {

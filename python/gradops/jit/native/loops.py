@@ -11,13 +11,13 @@ from .instructions import WHOLES
 from .lowering import Lowering
 from .peephole import tightened
 from .plan import LARGEST, Plan, is_known
-from .registry import LOOPS, rule
+from .registry import LOOPS, loop
 
 LONGEST = 10_000_000
 """Steps of a loop that runs to its end, whatever a user presses."""
 
 
-@rule("scan")
+@loop("scan")
 def _scan(lowering: Lowering, step, loop, state, rows, held):
     code, body = lowering.code, loop.body
     inner = _inside(lowering, body)
@@ -49,7 +49,7 @@ def _scan(lowering: Lowering, step, loop, state, rows, held):
     return [*current, *after, *(_columns(before, [x.shape for x in current]) if loop.kept else [])]
 
 
-@rule("while_loop")
+@loop("while_loop")
 def _while(lowering: Lowering, step, loop, state, held_by_condition, held):
     if loop.bound is None or loop.bound > LONGEST:
         raise NotNative(
@@ -75,7 +75,7 @@ def _while(lowering: Lowering, step, loop, state, held_by_condition, held):
     return current
 
 
-@rule("cond")
+@loop("cond")
 def _cond(lowering: Lowering, step, branch, index, held):
     code, bodies = lowering.code, branch.bodies
     inners = [_inside(lowering, body) for body in bodies]

@@ -80,8 +80,8 @@ def _is_native(what: NumberOperation, machine: Machine) -> bool:
     with np.errstate(all="ignore"):
         place = program.new(what.compute(*[x.value for x in operands]))
     step = Step(what.name, what.kernel, what.arguments([x.place for x in operands]), (place,), False)
-    rule, _, limits = known_of(what.name)
-    if rule is None or limits:  # by their values
+    known = known_of(what.name)
+    if known.rule is None or known.limits:  # by their values
         return False
     try:
         Lowering(program, Code(machine, {}))._lower_step(step)

@@ -16,7 +16,7 @@ from ..steps import Step
 from ..table import FEW, LONGEST, Rows, count
 from .code import BOOL, FLOATS
 from .instructions import WHOLES
-from .registry import LIMITS, LOOPS, MOVES, Known, calls_function, known_of
+from .registry import LOOPS, Known, known_of, moves
 
 LARGEST = 4096
 """Elements of an array from which on NumPy's own loops are taken, which write over their operands."""
@@ -33,8 +33,6 @@ FEWEST = 6
 """Steps of a run: with fewer, the call of the machine costs more than those of NumPy."""
 
 Groups = Sequence[Sequence[int]]
-
-_ALWAYS_FLOATING = frozenset("add subtract multiply divide power".split())
 
 
 class Plan:
@@ -65,17 +63,15 @@ class Plan:
         """The reason why a step stays NumPy's; None where it does not."""
         if isinstance(step, Rows):
             return None  # it is of single numbers
-        rule, _, limits = self._of(step.name)
-        if rule is None:
+        known = self._of(step.name)
+        if known.rule is None:
             return "the machine has no such operation"
-        limit = LIMITS.get(step.name)
-        reason = limit and limit(*map(self._example, (step.places[0], *step.arguments)))
+        reason = known.refusal and known.refusal(*map(self._example, (step.places[0], *step.arguments)))
         if reason:
             return reason
-        for largest, x in zip(limits, step.arguments):
+        for largest, x in zip(known.limits, step.arguments):
             if np.any(np.asarray(self._example(x)) > largest):
                 return f"an operand above {largest:g}"
-        moves = step.name in MOVES
         largest = LARGEST_CONSTANT if step.name in LOOPS else LARGEST
         for place in step.places:
             value = self.value(place)
@@ -84,9 +80,9 @@ class Plan:
             if value.dtype is not FLOATS[0]:
                 if not is_known(value.dtype):
                     return f"dtype {value.dtype}"
-                if value.dtype == BOOL and step.name in _ALWAYS_FLOATING:
+                if value.dtype == BOOL and step.name in ("add", "multiply"):  # the others have no such result
                     return "truth values"
-            if value.size > LARGEST_CALL and value.size > self._most(step, reads, moves):
+            if value.size > LARGEST_CALL and value.size > self._most(step, reads, known):
                 return _LARGE
         for place in reads:
             value = self.value(place)
@@ -97,7 +93,7 @@ class Plan:
                     return "a constant too large to be copied"
             elif value.dtype is not FLOATS[0] and not is_known(value.dtype):
                 return f"dtype {value.dtype}"
-            elif value.size > largest and not (moves and self._may_be_taken_from(place, value)):
+            elif value.size > largest and not (known.moves and self._may_be_taken_from(place, value)):
                 return _LARGE
         return None
 
@@ -110,11 +106,11 @@ class Plan:
     def _example(self, x):
         return self.value(x) if isinstance(x, Place) else x
 
-    def _most(self, step: Step, reads: Sequence[int], moves: bool) -> int:
+    def _most(self, step: Step, reads: Sequence[int], known: Known) -> int:
         if step.name in LOOPS:
             return LARGEST_CONSTANT
-        if not moves:
-            return LARGEST_CALL if calls_function(step.name) and not self._is_square(step) else LARGEST
+        if not known.moves:
+            return LARGEST_CALL if known.calls and not self._is_square(step) else LARGEST
         made_here = all(self._is_native[place] or place in self.constants for place in reads)
         return LARGEST_CONSTANT if made_here else LARGEST
 
@@ -187,7 +183,7 @@ def refuse_short(steps: Sequence[Step | Rows], order: Groups, refused: dict[int,
     """Leave to NumPy the runs that are too short."""
     for phase in order:
         native = [i for i in phase if i not in refused] if refused else phase
-        work = count([steps[i] for i in native if steps[i].name not in MOVES])
+        work = count([steps[i] for i in native if not moves(steps[i].name)])
         if work < FEWEST and not any(steps[i].name in LOOPS for i in native):
             for i in native:
                 refused[i] = "too few steps that could run together"

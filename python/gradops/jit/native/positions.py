@@ -18,18 +18,18 @@ from ..table import FEW
 from .code import FLOATS, NotNative
 from .instructions import WHOLES
 from .lowering import Lowering
-from .registry import move
+from .registry import rule
 
 MOST = 4096
 """Rows that an op reads or writes by an instruction each."""
 
 
-@move("get_item")
+@rule("get_item", moves=True)
 def _get_item(lowering: Lowering, step, x, key):
     return _read(lowering, lowering.array(x), key)
 
 
-@move("take")
+@rule("take", moves=True)
 def _take(lowering: Lowering, step, x, indices, axis=None):
     cells = lowering.array(x)
     if not _is_value(lowering, indices):
@@ -39,7 +39,7 @@ def _take(lowering: Lowering, step, x, indices, axis=None):
     return _read(lowering, cells, (slice(None),) * (axis % cells.ndim) + (indices,))
 
 
-@move("take_along_axis")
+@rule("take_along_axis", moves=True)
 def _take_along_axis(lowering: Lowering, step, x, indices, axis=-1):
     cells = lowering.array(x)
     if axis is None:
@@ -66,7 +66,7 @@ def _read(lowering: Lowering, cells: np.ndarray, key):
     return out
 
 
-@move("set_at")
+@rule("set_at", moves=True)
 def _set_at(lowering: Lowering, step, x, key, updates):
     updates = lowering.cast(updates, lowering.value(step).dtype)
     if _has_values(lowering, key):
@@ -76,7 +76,7 @@ def _set_at(lowering: Lowering, step, x, key, updates):
     return cells
 
 
-@move("add_at")
+@rule("add_at", moves=True)
 def _add_at(lowering: Lowering, step, x, key, updates):
     dtype, code = lowering.value(step).dtype, lowering.code
     updates = lowering.cast(updates, dtype)

@@ -8,10 +8,11 @@ from collections.abc import Callable
 import numpy as np
 
 from ...autodiff.rules.reductions import axes_of_product, explicit
+from ...ops._dispatch import facts_of
 from .code import BOOL, FLOATS
 from .instructions import WHOLES
 from .lowering import Lowering
-from .registry import RULES, limit, refuse_unless, rule
+from .registry import refuse_unless, rule
 
 
 def _along(lowering: Lowering, x, axis, dtype) -> tuple[np.ndarray, tuple[int, ...]]:
@@ -26,25 +27,21 @@ def _along(lowering: Lowering, x, axis, dtype) -> tuple[np.ndarray, tuple[int, .
     return ordered.reshape([*ordered.shape[: len(other)], math.prod(ordered.shape[len(other) :])]), axes
 
 
-def _reduction(name: str, instruction: str) -> None:
-    def rule(lowering: Lowering, step, x, axis=None, keepdims=False, more=None):
-        value = lowering.value(step)
-        rows, _ = _along(lowering, x, axis, value.dtype)
-        initial = more if name in ("max", "min") else None  # the others have a dtype there, which the result is of
-        if rows.shape[-1]:
-            found = _reduced(lowering, step, instruction, rows)
-        else:
-            refuse_unless(name in OF_NOTHING or initial is not None, "a reduction of nothing")
-            found = _constants(lowering, value.shape, OF_NOTHING.get(name, initial), value.dtype)
-        if initial is None:
-            return found
-        return lowering.operation(_OF_TWO[name], [_cells(found), lowering.cells(initial, value.dtype)], step)
-
-    RULES[name] = rule
-
-
-OF_NOTHING = {"sum": 0, "prod": 1, "any": 0, "all": 1}
-"""Reductions of no elements."""
+@rule("sum", "prod", "max", "min")
+def _reduction(lowering: Lowering, step, x, axis=None, keepdims=False, more=None):
+    value, fold = lowering.value(step), facts_of(step.name).folds
+    rows, _ = _along(lowering, x, axis, value.dtype)
+    of_nothing = getattr(np, fold).identity
+    initial = more if of_nothing is None else None  # the others have a dtype there, which the result is of
+    if rows.shape[-1]:
+        found = _reduced(lowering, step, step.name, rows)
+    else:
+        of_nothing = initial if of_nothing is None else of_nothing
+        refuse_unless(of_nothing is not None, "a reduction of nothing")
+        found = _constants(lowering, value.shape, of_nothing, value.dtype)
+    if initial is None:
+        return found
+    return lowering.operation(fold, [_cells(found), lowering.cells(initial, value.dtype)], step)
 
 
 def _constants(lowering: Lowering, shape: tuple[int, ...], number, dtype) -> np.ndarray:
@@ -62,26 +59,18 @@ def _reduced(lowering: Lowering, step, instruction: str, rows: np.ndarray):
     return np.array(found, np.int64).reshape(np.shape(value))
 
 
-_OF_TWO = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
-
-
 def _reduced_one_by_one(lowering: Lowering, instruction: str, rows: np.ndarray, value):
     """A reduction of whole numbers, one by one, for which any order gives the same."""
     refuse_unless(rows.shape[-1] <= MOST_WHOLES, "a reduction of many whole numbers")
-    found = rows[..., 0]
+    found, fold = rows[..., 0], facts_of(instruction).folds
     for i in range(1, rows.shape[-1]):
         operands = [_cells(found), _cells(rows[..., i])]
-        found = np.asarray(lowering.code.elementwise(_OF_TWO[instruction], operands, found.shape, value.dtype))
+        found = np.asarray(lowering.code.elementwise(fold, operands, found.shape, value.dtype))
     return found.reshape(np.shape(value))
 
 
 MOST_WHOLES = 64
 """Whole numbers that are summed one after the other, and numbers that are sorted."""
-
-_reduction("sum", "sum")
-_reduction("prod", "prod")
-_reduction("max", "max")
-_reduction("min", "min")
 
 
 @rule("logsumexp")
@@ -92,36 +81,26 @@ def _logsumexp(lowering: Lowering, step, x, axis=None, keepdims=False):
     return _reduced(lowering, step, "logsumexp", rows)
 
 
-def _of_rows(name: str) -> None:
-    @rule(name)
-    def of_rows(lowering: Lowering, step, x, axis=-1):
-        value = lowering.value(step)
-        rows, axes = _along(lowering, x, axis, value.dtype)
-        out = np.empty(rows.shape, np.int64)
-        for i in np.ndindex(out.shape[:-1]) if out.size else ():
-            out[i] = lowering.code.of_row(name, rows[i], value.dtype)
-        order = [*(i for i in range(value.ndim) if i not in axes), *axes]
-        return out.reshape([value.shape[i] for i in order]).transpose(np.argsort(order))
+@rule("softmax", "log_softmax")
+def _of_rows(lowering: Lowering, step, x, axis=-1):
+    value = lowering.value(step)
+    rows, axes = _along(lowering, x, axis, value.dtype)
+    out = np.empty(rows.shape, np.int64)
+    for i in np.ndindex(out.shape[:-1]) if out.size else ():
+        out[i] = lowering.code.of_row(step.name, rows[i], value.dtype)
+    order = [*(i for i in range(value.ndim) if i not in axes), *axes]
+    return out.reshape([value.shape[i] for i in order]).transpose(np.argsort(order))
 
 
-_of_rows("softmax")
-_of_rows("log_softmax")
-
-
-def _extreme(name: str) -> None:
-    @rule(name)
-    def of_extreme(lowering: Lowering, step, x, axis=None, keepdims=False):
-        rows, prefix = _ordered(lowering, x, axis)
-        refuse_unless(rows.shape[-1] > 0, "the extreme of nothing")
-        out = np.empty(rows.shape[:-1], np.int64)
-        for i in np.ndindex(out.shape):
-            alone = rows.shape[-1] == 1
-            out[i] = lowering.code.whole(0) if alone else lowering.code.reduced(prefix + name, rows[i], None)
-        return out.reshape(np.shape(lowering.value(step)))
-
-
-_extreme("argmax")
-_extreme("argmin")
+@rule("argmax", "argmin")
+def _extreme(lowering: Lowering, step, x, axis=None, keepdims=False):
+    rows, prefix = _ordered(lowering, x, axis)
+    refuse_unless(rows.shape[-1] > 0, "the extreme of nothing")
+    out = np.empty(rows.shape[:-1], np.int64)
+    for i in np.ndindex(out.shape):
+        alone = rows.shape[-1] == 1
+        out[i] = lowering.code.whole(0) if alone else lowering.code.reduced(prefix + step.name, rows[i], None)
+    return out.reshape(np.shape(lowering.value(step)))
 
 
 def _ordered(lowering: Lowering, x, axis) -> tuple[np.ndarray, str]:
@@ -157,22 +136,16 @@ def _sort(lowering: Lowering, step, x, axis=-1):
     return _by_row(lowering, step, x, axis, of_row)
 
 
-def _truth(name: str, instruction: str) -> None:
-    def rule(lowering: Lowering, step, x, axis=None, keepdims=False):
-        code = lowering.code
-        rows, _ = _along(lowering, x, axis, FLOATS[0])
-        if np.asarray(lowering.example(x)).dtype != BOOL:
-            rows = np.asarray(code.elementwise("not_equal", [rows, code.constant(0.0)], rows.shape, BOOL))
-        out = np.full(rows.shape[:-1], code.constant(float(OF_NOTHING[name])))
-        for i in np.ndindex(out.shape) if rows.size else ():
-            out[i] = code.reduced(instruction, rows[i], FLOATS[0])
-        return out.reshape(np.shape(lowering.value(step)))
-
-    RULES[name] = rule
-
-
-_truth("any", "max")
-_truth("all", "min")
+@rule("any", "all")
+def _truth(lowering: Lowering, step, x, axis=None, keepdims=False):
+    code = lowering.code
+    rows, _ = _along(lowering, x, axis, FLOATS[0])
+    if np.asarray(lowering.example(x)).dtype != BOOL:
+        rows = np.asarray(code.elementwise("not_equal", [rows, code.constant(0.0)], rows.shape, BOOL))
+    out = np.full(rows.shape[:-1], code.constant(float(step.name == "all")))
+    for i in np.ndindex(out.shape) if rows.size else ():
+        out[i] = code.reduced("max" if step.name == "any" else "min", rows[i], FLOATS[0])
+    return out.reshape(np.shape(lowering.value(step)))
 
 
 @rule("mean")
@@ -182,20 +155,16 @@ def _mean(lowering: Lowering, step, x, axis=None, keepdims=False):
     return lowering.operation("divide", [_cells(total), lowering.code.constant(float(rows.shape[-1]))], step)
 
 
-def _accumulation(name: str, instruction: str) -> None:
-    @rule(name)
-    def accumulated(lowering: Lowering, step, x, axis=None, dtype=None):
-        code, value = lowering.code, lowering.value(step)
-        cells = lowering.array(x, value.dtype)
-        cells = cells.reshape(-1) if axis is None else np.moveaxis(np.atleast_1d(cells), axis, 0)
-        out = np.array(cells)
-        for i in range(1, len(cells)):
-            out[i] = code.elementwise(instruction, [_cells(out[i - 1]), _cells(cells[i])], out[i].shape, value.dtype)
-        return (out if axis is None else np.moveaxis(out, 0, axis)).reshape(value.shape)
-
-
-_accumulation("cumsum", "add")
-_accumulation("cumprod", "multiply")
+@rule("cumsum", "cumprod")
+def _accumulation(lowering: Lowering, step, x, axis=None, dtype=None):
+    code, value = lowering.code, lowering.value(step)
+    instruction = "add" if step.name == "cumsum" else "multiply"
+    cells = lowering.array(x, value.dtype)
+    cells = cells.reshape(-1) if axis is None else np.moveaxis(np.atleast_1d(cells), axis, 0)
+    out = np.array(cells)
+    for i in range(1, len(cells)):
+        out[i] = code.elementwise(instruction, [_cells(out[i - 1]), _cells(cells[i])], out[i].shape, value.dtype)
+    return (out if axis is None else np.moveaxis(out, 0, axis)).reshape(value.shape)
 
 
 @rule("searchsorted")
@@ -230,7 +199,16 @@ def _cells(at):
     return at if np.ndim(at) else int(at)
 
 
-@rule("matmul")
+def _why_no_product(value, x1, x2) -> str | None:
+    if value.dtype not in (*FLOATS, *WHOLES):
+        return f"dtype {value.dtype}"
+    columns = np.shape(x2)[-1] if np.ndim(x2) > 1 else 1
+    if math.prod(np.shape(x1)[-2:]) * columns > LARGEST_PRODUCT and value.dtype != FLOATS[0]:
+        return "a product for BLAS"
+    return None
+
+
+@rule("matmul", refusal=_why_no_product)
 def _matmul(lowering: Lowering, step, x1, x2):
     value = lowering.value(step)
     a, b = (lowering.array(x, value.dtype) for x in (x1, x2))
@@ -241,7 +219,7 @@ def _matmul(lowering: Lowering, step, x1, x2):
     return _products(lowering, rows, columns, value.dtype).reshape(value.shape)
 
 
-@rule("dot")
+@rule("dot", refusal=_why_no_product)
 def _dot(lowering: Lowering, step, x1, x2):
     if not lowering.shape(x1) or not lowering.shape(x2):
         return lowering.elementwise("multiply", (x1, x2), step)
@@ -346,17 +324,6 @@ def _product(lowering: Lowering, rows: np.ndarray, columns: np.ndarray, dtype) -
             [code.elementwise("multiply", [int(row[0]), columns[:, 0]], columns.shape[:1], dtype) for row in rows]
         )
     return np.array([[code.dot(row, column, dtype) for column in columns] for row in rows], np.int64)
-
-
-@limit("matmul")
-@limit("dot")
-def _why_no_product(value, x1, x2) -> str | None:
-    if value.dtype not in (*FLOATS, *WHOLES):
-        return f"dtype {value.dtype}"
-    columns = np.shape(x2)[-1] if np.ndim(x2) > 1 else 1
-    if math.prod(np.shape(x1)[-2:]) * columns > LARGEST_PRODUCT and value.dtype != FLOATS[0]:
-        return "a product for BLAS"
-    return None
 
 
 @rule("outer")

@@ -8,34 +8,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from ... import backends
-from ...ops._dispatch import registry
 from .code import BOOL, FLOATS
 from .instructions import WHOLES
 from .lowering import Lowering
-from .registry import RULES, move, refuse_unless, rule
+from .registry import refuse_unless, rule
 
 
-def _bitwise(name: str) -> None:
-    @rule(f"bitwise_{name}")
-    def of_bits(lowering: Lowering, step, *operands):
-        kind = "logical" if lowering.value(step).dtype == BOOL else "bitwise"
-        return lowering.elementwise(f"{kind}_{name}", operands, step)
+@rule("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not")
+def _bitwise(lowering: Lowering, step, *operands):
+    name = step.name.replace("bitwise", "logical") if lowering.value(step).dtype == BOOL else step.name
+    return lowering.elementwise(name, operands, step)
 
 
-for _name in ("and", "or", "xor", "not"):
-    _bitwise(_name)
-
-
-def _of_wholes(name: str) -> None:
-    @rule(name)
-    def of_wholes(lowering: Lowering, step, *operands):
-        refuse_unless(lowering.value(step).dtype in WHOLES, "no whole numbers")
-        return lowering.elementwise(name, operands, step)
-
-
-for _name in ("left_shift", "right_shift"):
-    _of_wholes(_name)
+@rule("left_shift", "right_shift")
+def _shift(lowering: Lowering, step, *operands):
+    refuse_unless(lowering.value(step).dtype in WHOLES, "no whole numbers")
+    return lowering.elementwise(step.name, operands, step)
 
 
 # Elementwise ops that are several instructions.
@@ -137,62 +125,45 @@ def _cast(lowering: Lowering, step, x, dtype):
     return lowering.cast(x, lowering.value(step).dtype)
 
 
-def _division(name: str) -> None:
-    @rule(name)
-    def divided(lowering: Lowering, step, x1, x2):
-        code, dtype = lowering.code, lowering.value(step).dtype
-        if dtype not in WHOLES:
-            refuse_unless(dtype == FLOATS[0] or name != "floor_divide", "dtype float32")
-            return lowering.elementwise(name, (x1, x2), step)
-        if lowering.is_constant(x2) and not np.isin(lowering.example(x2), (0, -1)).any():
-            return lowering.elementwise(name, (x1, x2), step)
-        given = [lowering.array(x, dtype) for x in (x1, x2)]
-        for cell in given[1].flat:
-            for divisor in (0, -1):  # an error, and the one where the processor may stop
-                code.require(code.number("whole_not_equal", [int(cell), code.whole(divisor)]))
-        return lowering.operation(name, given, step)
-
-
-for _name in ("floor_divide", "mod", "fmod"):
-    _division(_name)
+@rule("floor_divide", "mod", "fmod")
+def _division(lowering: Lowering, step, x1, x2):
+    name, code, dtype = step.name, lowering.code, lowering.value(step).dtype
+    if dtype not in WHOLES:
+        refuse_unless(dtype == FLOATS[0] or name != "floor_divide", "dtype float32")
+        return lowering.elementwise(name, (x1, x2), step)
+    if lowering.is_constant(x2) and not np.isin(lowering.example(x2), (0, -1)).any():
+        return lowering.elementwise(name, (x1, x2), step)
+    given = [lowering.array(x, dtype) for x in (x1, x2)]
+    for cell in given[1].flat:
+        for divisor in (0, -1):  # an error, and the one where the processor may stop
+            code.require(code.number("whole_not_equal", [int(cell), code.whole(divisor)]))
+    return lowering.operation(name, given, step)
 
 
 # Ops that move elements.
 
 
-def _moved(lowering: Lowering, step, x, *arguments):
-    """NumPy moves the cells as it would move the elements."""
-    return step.function(lowering.array(x), *lowering.constants(arguments))
-
-
+@rule("real", "conj", moves=True)  # of real numbers
 def _as_it_is(lowering: Lowering, step, x):
     return lowering.array(x)
 
 
-for _name, _entry in registry.items():
-    if _entry.facts.moves and backends.embedded().kernel(_name) is not None:  # the others are made of these
-        if _name not in RULES:  # reads have rules of their own, whichever module is imported first
-            move(_name)(_moved)
-for _name in ("real", "conj"):  # of real numbers
-    move(_name)(_as_it_is)
-
-
-@move("stack")
+@rule("stack", moves=True)
 def _stack(lowering: Lowering, step, xs, axis=0):
     return np.stack([lowering.array(x, lowering.value(step).dtype) for x in xs], axis)
 
 
-@move("concatenate")
+@rule("concatenate", moves=True)
 def _concatenate(lowering: Lowering, step, xs, axis=0):
     return np.concatenate([lowering.array(x, lowering.value(step).dtype) for x in xs], axis)
 
 
-@move("tril")
+@rule("tril", moves=True)
 def _tril(lowering: Lowering, step, x, k=0):
     return _masked(lowering, x, _lower_triangle(lowering.shape(x), k))
 
 
-@move("triu")
+@rule("triu", moves=True)
 def _triu(lowering: Lowering, step, x, k=0):
     return _masked(lowering, x, ~_lower_triangle(lowering.shape(x), k - 1))
 

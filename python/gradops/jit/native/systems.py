@@ -19,8 +19,6 @@ from .registry import OF_KERNELS, rule
 LARGEST, LARGEST_FACTOR, LARGEST_TRIANGULAR = 8, 12, 24
 """Rows of a matrix: where rows are swapped, of a Cholesky factor, and of a triangular one."""
 
-_ROWS = {"cholesky": LARGEST_FACTOR, "solve_triangular": LARGEST_TRIANGULAR}
-
 MOST = 4096
 """Products of the elements of a matrix with those of the right sides, or without any its elements, in a call."""
 
@@ -49,8 +47,11 @@ class _Numbers:
         return x
 
 
-def _op(name: str) -> Callable:
-    """Register a rule of matrices ``a``, stacked or not, with right sides ``b`` or without."""
+def _op(name: str, largest: int = LARGEST, lapack: Callable | None = None) -> Callable:
+    """Register a rule of matrices ``a``, stacked or not, with right sides ``b`` or without.
+
+    ``lapack`` writes the code for matrices of more rows than ``largest``.
+    """
 
     def register(function: Callable) -> Callable:
         @rule(name)
@@ -63,8 +64,10 @@ def _op(name: str) -> Callable:
             given = [lowering.array(x, dtype) for x in arguments[:tensors]]
             rows = given[0].shape[-1]
             write: Callable = function
-            if not given[0].size or rows > _ROWS.get(name, LARGEST) or rows * given[-1].size > MOST:
-                write = _by_lapack(lowering, name, given, dtype)
+            if not given[0].size or rows > largest or rows * given[-1].size > MOST:
+                if lapack is None or not _is_for_lapack(lowering, given, dtype):
+                    raise NotNative("matrices for LAPACK")
+                write = lapack
             options = lowering.constants(arguments[tensors:])
             found = write(_Numbers(lowering.code, dtype), *given, *options)
             results = [x if np.ndim(x) else int(x) for x in (found if step.several else [found])]
@@ -78,17 +81,12 @@ def _op(name: str) -> Callable:
 LARGEST_SYSTEM = 64
 """Rows of a matrix of which LAPACK is called by native code."""
 
-_LAPACK: dict[str, Callable] = {}
 
-
-def _by_lapack(lowering: Lowering, name: str, given: list[np.ndarray], dtype) -> Callable:
-    """The code that calls LAPACK, for one matrix of float64."""
+def _is_for_lapack(lowering: Lowering, given: list[np.ndarray], dtype) -> bool:
+    """True if native code can call LAPACK, for one matrix of float64."""
     is_one = given[0].ndim == 2 and given[-1].ndim <= 2 and all(x.size for x in given)
     small = is_one and given[0].shape[0] <= LARGEST_SYSTEM and given[-1].size <= LARGEST_SYSTEM**2
-    usual = small and dtype == FLOATS[0] and name in _LAPACK
-    if not usual or not lowering.code.machine.has("dgetrf", "dgetrs", "dgetri"):
-        raise NotNative("matrices for LAPACK")
-    return _LAPACK[name]
+    return small and dtype == FLOATS[0] and lowering.code.machine.has("dgetrf", "dgetrs", "dgetri")
 
 
 def _solve_by_lapack(numbers: _Numbers, a, b):
@@ -120,16 +118,13 @@ def _det_by_lapack(numbers: _Numbers, x):
     return numbers.multiply(factor.sign, numbers.code.reduced("prod", factor.matrix.diagonal(), FLOATS[0]))
 
 
-_LAPACK.update(solve=_solve_by_lapack, inv=_inv_by_lapack, slogdet=_slogdet_by_lapack, det=_det_by_lapack)
-
-
 def _each(x: np.ndarray) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
     """The matrices of a stack, with their places in it."""
     for place in np.ndindex(x.shape[:-2]):
         yield place, x[place]
 
 
-@_op("cholesky")
+@_op("cholesky", LARGEST_FACTOR)
 def _cholesky(numbers: _Numbers, x, upper=False):
     out = np.full(x.shape, numbers.code.constant(0.0))
     for place, a in _each(x):
@@ -156,7 +151,7 @@ def _factor(numbers: _Numbers, a: np.ndarray) -> np.ndarray:
     return out
 
 
-@_op("solve_triangular")
+@_op("solve_triangular", LARGEST_TRIANGULAR)
 def _solve_triangular(numbers: _Numbers, a, b, lower=False):
     zero = numbers.code.constant(0.0)
 
@@ -220,12 +215,12 @@ def _solved(numbers: _Numbers, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return _substituted(numbers, upper, right, list(range(len(a) - 1, -1, -1)))
 
 
-@_op("solve")
+@_op("solve", lapack=_solve_by_lapack)
 def _solve(numbers: _Numbers, a, b):
     return _for_each_system(lambda a, b: _solved(numbers, a, b), a, b)
 
 
-@_op("inv")
+@_op("inv", lapack=_inv_by_lapack)
 def _inv(numbers: _Numbers, x):
     eye = np.where(np.eye(x.shape[-1], dtype=bool), numbers.code.constant(1.0), numbers.code.constant(0.0))
     out = np.empty(x.shape, np.int64)
@@ -243,7 +238,7 @@ def _sign_and_diagonal(numbers: _Numbers, a: np.ndarray) -> tuple[int, np.ndarra
     return sign, np.diagonal(upper)
 
 
-@_op("det")
+@_op("det", lapack=_det_by_lapack)
 def _det(numbers: _Numbers, x):
     out = np.empty(x.shape[:-2], np.int64)
     for place, a in _each(x):
@@ -263,7 +258,7 @@ def _by_determinant(lowering: Lowering, step, x, y):
 OF_KERNELS[by_determinant] = _by_determinant
 
 
-@_op("slogdet")
+@_op("slogdet", lapack=_slogdet_by_lapack)
 def _slogdet(numbers: _Numbers, x):
     signs, logs = np.empty(x.shape[:-2], np.int64), np.empty(x.shape[:-2], np.int64)
     for place, a in _each(x):

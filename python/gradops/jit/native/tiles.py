@@ -12,13 +12,14 @@ import functools
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ... import _scipy, backends
 from ...backends.numpy.base import function_of
+from ...ops._dispatch import facts_of
+from ...ops._registry import rule, rule_of
 from ..array import Place
 from ..program import Program
 from ..steps import Step
@@ -56,14 +57,6 @@ _WAVES = frozenset((np.sin, np.cos))
 _FUNCTIONS = frozenset(getattr(np, name) for name in tile_functions.FUNCTIONS)
 """Both have loops of the machine's, which take several elements at once, where NumPy's may take one."""
 
-_ALIASES = frozenset(("reshape", "expand_dims", "squeeze", "ravel", "flatten", "broadcast_to", "real", "conj"))
-"""Ops whose result is their operand seen otherwise, which is not computed."""
-
-_REDUCTIONS = {"sum": np.add, "mean": np.add, "max": np.maximum, "min": np.minimum}
-_TURNS = frozenset(("transpose", "swapaxes", "moveaxis", "matrix_transpose"))
-
-_OF_ROWS = frozenset(("softmax", "log_softmax", "logsumexp"))
-
 
 class Factors(NamedTuple):
     """Of a product of a matrix, or of its transpose, and a vector."""
@@ -95,12 +88,13 @@ class _Grouping:
         self.turned: dict[int, Place] = {
             step.places[0]: step.arguments[0]
             for step in steps
-            if not isinstance(step, Rows) and step.name in _TURNS and self._is_turned(step)
+            if (turned := rule_of("turned", step.name)) is not None and turned(self, step)
         }
         """The matrix of which another is the transpose, by the latter."""
         self.upright: list[Place] = []
         self.domains = self._domains(large)
 
+    @rule("turned", "transpose", "swapaxes", "moveaxis")
     def _is_turned(self, step: Step) -> bool:
         source = step.arguments[0]
         if not isinstance(source, Place) or len(self.shape(source)) != 2:
@@ -128,8 +122,8 @@ class _Grouping:
 
     def _rows(self, step: Step, size: int) -> int | None:
         """The number of rows that a step asks for."""
-        value = self.program.value(step.places[0])
-        if step.name in (*_REDUCTIONS, *_OF_ROWS) and isinstance(step.arguments[0], Place):
+        value, own = self.program.value(step.places[0]), rule_of("tiles", step.name)
+        if own in (_Grouping._reduction, _Grouping._of_rows) and isinstance(step.arguments[0], Place):
             shape = self.shape(step.arguments[0])
             for k in range(1, len(shape)):
                 axes = _axes(step, len(shape))
@@ -238,14 +232,11 @@ class _Grouping:
         value = self.program.value(step.places[0])
         if not isinstance(value, (np.ndarray, np.generic)) or value.dtype not in (*FLOATS, BOOL):
             return None
-        if step.name in _REDUCTIONS:
-            return self._reduction(step, value)
-        if step.name in _OF_ROWS:
-            return self._of_rows(step, value)
-        if step.name in PRODUCTS:
-            return self._product(step, value)
+        own = rule_of("tiles", step.name)
+        if own is not None:
+            return own(self, step, value)
         domain = self._domain(value, step)
-        if domain is None or step.name in _ALIASES:
+        if domain is None:
             return None
         operation = _operation(self, step)
         if operation is None:
@@ -323,6 +314,11 @@ class _Grouping:
             return self.machine.address(f"{ufunc.__name__}.tile"), found[0]
         return (self.machine.address(f"{ufunc.__name__}.tile"), 0) if ufunc in _FUNCTIONS else found
 
+    @rule("tiles", "reshape", "expand_dims", "squeeze", "ravel", "broadcast_to", "real", "conj")
+    def _alias(self, step: Step, value) -> None:
+        """Return None: the result is the operand seen otherwise, which is not computed."""
+
+    @rule("tiles", "sum", "mean", "max", "min")
     def _reduction(self, step: Step, value) -> Work | None:
         x, *rest = step.arguments
         if not isinstance(x, Place) or any(r is not None for r in rest[2:]):
@@ -332,7 +328,7 @@ class _Grouping:
         domain = self._domain(self.example(x), step)
         if domain is None or value.dtype not in FLOATS or self.example(x).dtype != value.dtype:
             return None
-        ufunc, axes = _REDUCTIONS[step.name], _axes(step, len(shape))
+        ufunc, axes = getattr(np, facts_of(step.name).folds or "add"), _axes(step, len(shape))
         of_columns = size != domain.rows * domain.width
         kind = None
         if len(axes) == len(shape):
@@ -403,6 +399,7 @@ class _Grouping:
                 self.upright.append(matrix)
         return self.turned.get(matrix)
 
+    @rule("tiles", "matmul", "dot")
     def _product(self, step: Step, value) -> Work | None:
         """A product of a matrix and a vector: a number for each row, or of the transpose a sum over rows."""
         factors = self._factors(step)
@@ -445,6 +442,7 @@ class _Grouping:
             return self.machine.address("sum.tile"), found[0]
         return found
 
+    @rule("tiles", "softmax", "log_softmax", "logsumexp")
     def _of_rows(self, step: Step, value) -> Work | None:
         """``softmax`` and its like, of which each row is a distribution."""
         x, domain = step.arguments[0], self._domain(self.example(step.arguments[0]), step)
@@ -527,7 +525,7 @@ class _Grouping:
     def _is_alias(self, step: Step) -> bool:
         """True if the result has its operand's bytes: of complex numbers ``real`` and ``conj`` have other ones."""
         operand = step.arguments[0]
-        if step.name not in _ALIASES or not isinstance(operand, Place):
+        if rule_of("tiles", step.name) is not _Grouping._alias or not isinstance(operand, Place):
             return False
         dtypes = [_dtype_of(self.program.value(x)) for x in (step.places[0], operand)]
         return dtypes[0] == dtypes[1] and (step.name not in ("real", "conj") or dtypes[0].kind != "c")
@@ -629,8 +627,9 @@ class _Grouping:
 def _operation(grouping: _Grouping, step: Step) -> list[tuple[Any, tuple, Any]] | None:
     """An elementwise step as ufuncs, or ``np.where``, with their arguments and results; None where it is not that."""
     out, arguments = step.places[0], step.arguments
-    if step.name in _COMPOSED:
-        return _COMPOSED[step.name](grouping, out, *arguments)
+    own = rule_of("ufuncs", step.name)  # of a kernel that is several functions of NumPy's, or is quicker as others
+    if own is not None:
+        return own(grouping, out, *arguments)
     ufunc: Any = step.function
     if not isinstance(ufunc, np.ufunc):
         ufunc = function_of(backends.embedded().kernel(step.name))
@@ -643,6 +642,7 @@ def _operation(grouping: _Grouping, step: Step) -> list[tuple[Any, tuple, Any]] 
     return [(ufunc, arguments, Place(out))]
 
 
+@rule("ufuncs", "power")
 def _power(grouping: _Grouping, out, x, exponent):
     known = grouping.program.constants.get(exponent) if isinstance(exponent, Place) else exponent
     if known is None or np.ndim(known):
@@ -654,6 +654,7 @@ def _power(grouping: _Grouping, out, x, exponent):
     return [(np.power, (x, exponent), Place(out))]
 
 
+@rule("ufuncs", "softplus")
 def _softplus(grouping: _Grouping, out, x):
     """NumPy's ``logaddexp(x, 0)``, whose loop computes one element at a time."""
     size, less, small, rest, top = (Inner() for _ in range(5))
@@ -667,6 +668,7 @@ def _softplus(grouping: _Grouping, out, x):
     ]
 
 
+@rule("ufuncs", "sigmoid")
 def _sigmoid(grouping: _Grouping, out, x):
     less, power, total = Inner(), Inner(), Inner()
     return [
@@ -677,25 +679,21 @@ def _sigmoid(grouping: _Grouping, out, x):
     ]
 
 
+@rule("ufuncs", "cast")
 def _cast(grouping: _Grouping, out, x, dtype):
     if _dtype_of(grouping.example(x)) != BOOL or grouping.program.value(out).dtype not in FLOATS:
         return None
     return [(np.where, (x, 1.0, 0.0), Place(out))]
 
 
+@rule("ufuncs", "where")
 def _where(grouping: _Grouping, out, condition, x1=None, x2=None):
     return None if x1 is None or x2 is None else [(np.where, (condition, x1, x2), Place(out))]
 
 
-_COMPOSED: dict[str, Callable] = {
-    "power": _power,
-    "sigmoid": _sigmoid,
-    "softplus": _softplus,
-    "cast": _cast,
-    "where": _where,
-    "relu": lambda grouping, out, x: [(np.maximum, (x, 0.0), Place(out))],
-}
-"""Ops whose kernels are several functions of NumPy's, or are quicker as others."""
+@rule("ufuncs", "relu")
+def _relu(grouping: _Grouping, out, x):
+    return [(np.maximum, (x, 0.0), Place(out))]
 
 
 def _dtype_of(value) -> Any:
