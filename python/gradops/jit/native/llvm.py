@@ -71,9 +71,39 @@ class Text:
         """The pointer to an element."""
         return self.line(f"getelementptr {kind}, ptr {pointer}, i64 {i}")
 
-    def number(self, operator: str, x: str, y: str | int) -> str:
+    def number(self, operator: str, x: str | int, y: str | int) -> str:
         """A whole number of two."""
         return self.line(f"{operator} i64 {x}, {y}")
+
+    # Blocks. A label of the text's own begins otherwise than those that a caller names.
+
+    def label(self) -> str:
+        return f"b{self.name()[1:]}"
+
+    def begin(self, label: str) -> None:
+        self.lines.append(f"{label}:")
+        self.here = label
+
+    def branch(self, condition: str, label: str, otherwise: str) -> None:
+        self.lines.append(f"  br i1 {condition}, label %{label}, label %{otherwise}")
+
+    def go(self, label: str) -> None:
+        self.lines.append(f"  br label %{label}")
+
+    def go_on(self, condition: str, otherwise: str) -> None:
+        """Go on where a condition holds."""
+        self.branch(condition, label := self.label(), otherwise)
+        self.begin(label)
+
+    def chosen(self, condition: str, body: Callable[[], str], otherwise: str) -> str:
+        """The number that ``body`` computes where a condition holds, else another one, by a branch."""
+        before, after = self.here, self.label()
+        self.go_on(condition, after)
+        value = body()
+        inside = self.here
+        self.go(after)
+        self.begin(after)
+        return self.line(f"phi double [{value}, %{inside}], [{otherwise}, %{before}]")
 
     def loop(
         self, first: str, last: str, step: int, state: Sequence[tuple[str, str]], body: Callable[[str, list[str]], list]
@@ -84,12 +114,11 @@ class Text:
             state: types and first values.
             body: writes a pass for the number and the state, and gives the state after it.
         """
-        before, label = self.here, f"at{self.name()[1:]}"
+        before, label = self.here, self.label()
         self.lines += [f"  br label %{label}", f"{label}:"]
         i, *names = (self.name() for _ in range(1 + len(state)))
         at = len(self.lines)
-        self.here = f"{label}.body"
-        self.lines.append(f"{self.here}:")
+        self.begin(f"{label}.body")
         after = body(i, names)
         following = self.number("add", i, step)
         phis = [("i64", i, first, following)]
@@ -99,9 +128,8 @@ class Text:
             f"  {i}.more = icmp slt i64 {i}, {last}",
             f"  br i1 {i}.more, label %{label}.body, label %{label}.after",
         ]
-        self.lines.append(f"  br label %{label}")
-        self.here = f"{label}.after"
-        self.lines.append(f"{self.here}:")
+        self.go(label)
+        self.begin(f"{label}.after")
         return names
 
     # Vectors of eight.
