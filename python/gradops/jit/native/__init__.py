@@ -19,12 +19,16 @@ from typing import Any
 
 from ..program import Program
 from ..steps import Step
-from . import loops as _loops  # noqa: F401  # these register their rules
+from . import loops as _loops  # noqa: F401  # these register their rules, or their part of the machine's text
 from . import machine
+from . import machine_source as _machine_source  # noqa: F401
 from . import positions as _positions  # noqa: F401
 from . import products as _products  # noqa: F401
+from . import record_source as _record_source  # noqa: F401
 from . import rules as _rules  # noqa: F401
+from . import sparse_source as _sparse_source  # noqa: F401
 from . import systems as _systems  # noqa: F401
+from . import tile_source as _tile_source  # noqa: F401
 from .lowering import lowered as _lowered
 from .records import mark_operands
 from .run import Explained, Run

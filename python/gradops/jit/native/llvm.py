@@ -1,7 +1,8 @@
-"""LLVM's text while it is written: names, lines, loops, and vectors of eight float64."""
+"""LLVM's text while it is written: names, lines, loops, and vectors of eight float64; the parts of the machine's."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Sequence
 
@@ -157,3 +158,52 @@ class Text:
     def joined(self, vector: str) -> str:
         """The sum of eight in NumPy's order."""
         return self.line(f"call double @joined({EIGHT} {vector})")
+
+
+# LLVM has an instruction for the address and another for the value, each with a name. Here a position may also be a
+# product, `%p[%i * %stride]`, and a distance in bytes, `%p[%i * %step bytes]`.
+
+_NAME = r"%[\w.]+"
+_PLACE = rf"(?P<array>{_NAME})\[(?P<at>[%\w.]+)( \* (?P<far>[%\w.]+))?(?P<bytes> bytes)?\]"
+_READ = re.compile(rf"(?m)^ *(?P<x>{_NAME}) = (?P<type>\w+) {_PLACE}(?P<facts>.*)$")
+_WRITTEN = re.compile(rf"(?m)^ *{_PLACE} = (?P<type>\w+) (?P<x>[%\w.-]+)(?P<facts>.*)$")
+
+
+def assembled(text: str) -> str:
+    """The text in LLVM's own instructions."""
+    numbers = itertools.count()
+
+    def addressed(found: re.Match) -> tuple[str, str]:
+        name, at, lines = f"%at${next(numbers)}", found["at"], ""
+        if found["far"]:
+            lines, at = f"  {name}.o = mul i64 {at}, {found['far']}\n", f"{name}.o"
+        kind = "i8" if found["bytes"] else found["type"]
+        return name, f"{lines}  {name} = getelementptr {kind}, ptr {found['array']}, i64 {at}\n"
+
+    def read(found: re.Match) -> str:
+        name, lines = addressed(found)
+        return f"{lines}  {found['x']} = load {found['type']}, ptr {name}{found['facts']}"
+
+    def written(found: re.Match) -> str:
+        name, lines = addressed(found)
+        return f"{lines}  store {found['type']} {found['x']}, ptr {name}{found['facts']}"
+
+    return _WRITTEN.sub(written, _READ.sub(read, text))
+
+
+_SOURCES: list[Callable[[int], str]] = []
+
+
+def source(function: Callable[[int], str]) -> Callable[[int], str]:
+    """Register a part of the machine's text.
+
+    Args:
+        function: gives it for the platform's mask of the floating-point exceptions that NumPy warns of.
+    """
+    _SOURCES.append(function)
+    return function
+
+
+def sources(exceptions: int) -> str:
+    """All parts of the machine's text."""
+    return "\n".join(function(exceptions) for function in _SOURCES)

@@ -75,7 +75,7 @@ def compiled(words: np.ndarray, template: np.ndarray, machine: Machine) -> Parts
             return None
         if loop.start > before:
             by_machine(words[before : loop.start])
-        engine, address = _by_llvm(text, machine)
+        engine, address = machine.compiled(text, "loop")
         held.append(engine)
         parts.append((address, 0))
         before = loop.end
@@ -94,17 +94,10 @@ class Parts:
 
     def __init__(self, machine: Machine, table: np.ndarray, held: list):
         self.table, self._held = table, held  # whose addresses are in the table
-        self._run = functools.partial(machine.parts, table.ctypes.data, len(table), machine.functions)
+        self._run = functools.partial(machine.function("parts", 4), table.ctypes.data, len(table), machine.functions)
 
     def __call__(self, memory: int) -> int:
         return self._run(memory)
-
-
-# By its text: programs of the same shape, as of a function that is compiled again for other data, share code.
-@functools.lru_cache(maxsize=256)
-def _by_llvm(text: str, machine: Machine) -> tuple[object, int]:
-    """The owner of a loop's code, and its address."""
-    return machine.compiled(text, "loop")
 
 
 # Code.

@@ -1,15 +1,8 @@
-"""The native machine as LLVM's text: one function that runs the code of any program, made of :mod:`.machine_parts`.
-
-LLVM has an instruction for the address and another for the value, each with a name. Here a position may also be a
-product, ``%p[%i * %stride]``, and a distance in bytes, ``%p[%i * %step bytes]``.
-"""
+"""The native machine as LLVM's text: one function that runs the code of any program, made of :mod:`.machine_parts`."""
 
 from __future__ import annotations
 
-import itertools
-import re
-
-from . import machine_parts
+from . import llvm, machine_parts
 from .emitter import FOLDS, OF_EXPONENTIALS, Emitter, operands
 from .instructions import (
     CALLED,
@@ -28,37 +21,6 @@ from .instructions import (
     WAITING,
 )
 
-_NAME = r"%[\w.]+"
-_PLACE = rf"(?P<array>{_NAME})\[(?P<at>[%\w.]+)( \* (?P<far>[%\w.]+))?(?P<bytes> bytes)?\]"
-_READ = re.compile(rf"(?m)^ *(?P<x>{_NAME}) = (?P<type>\w+) {_PLACE}(?P<facts>.*)$")
-_WRITTEN = re.compile(rf"(?m)^ *{_PLACE} = (?P<type>\w+) (?P<x>[%\w.-]+)(?P<facts>.*)$")
-
-
-def assembled(text: str) -> str:
-    """The text in LLVM's own instructions."""
-    numbers = itertools.count()
-
-    def addressed(found: re.Match) -> tuple[str, str]:
-        name, at, lines = f"%at${next(numbers)}", found["at"], ""
-        if found["far"]:
-            lines, at = f"  {name}.o = mul i64 {at}, {found['far']}\n", f"{name}.o"
-        kind = "i8" if found["bytes"] else found["type"]
-        return name, f"{lines}  {name} = getelementptr {kind}, ptr {found['array']}, i64 {at}\n"
-
-    def read(found: re.Match) -> str:
-        name, lines = addressed(found)
-        return f"{lines}  {found['x']} = load {found['type']}, ptr {name}{found['facts']}"
-
-    def written(found: re.Match) -> str:
-        name, lines = addressed(found)
-        return f"{lines}  store {found['type']} {found['x']}, ptr {name}{found['facts']}"
-
-    return _WRITTEN.sub(written, _READ.sub(read, text))
-
-
-# The native machine as LLVM's text: one function that runs the code of any program, made of :mod:`.machine_parts` -----
-
-
 _WORDS = ("out", "a", "b", "c", "n", "sa", "sb", "sc")
 """The words of an instruction, behind the first."""
 
@@ -67,12 +29,9 @@ _OF_NUMBERS = frozenset((*FUSED, *_JUMPS, *ROWS)) - {"load", "store"}
 """Instructions that are on numbers alone."""
 
 
+@llvm.source
 def source(exceptions: int) -> str:
-    """The machine's text.
-
-    Args:
-        exceptions: the platform's mask of the floating-point exceptions that NumPy warns of.
-    """
+    """The text of the function ``run`` and of those that it calls."""
     elementwise = [*OPERATIONS, *CALLS]
     of_numbers = [*elementwise, *ROWS, *_JUMPS]
     of_vectors = [name for name in NUMBERS if name not in _OF_NUMBERS]

@@ -269,7 +269,8 @@ class _State:
         self._size = plan.room
         self._rooms: list[int] = []
         self._next = np.zeros(1, np.int64)
-        self._tiles, self._alone, self._functions = machine.tiles, machine.tiles_alone, machine.functions
+        self._tiles, self._alone = machine.function("tiles", 5), machine.function("tiles.alone", 6)
+        self._functions = machine.functions
         self._words, self._table, self._following = address(plan.words), address(table), address(self._next)
         self._closing = address(plan.closing) if plan.parts else 0
         self._given = self._of_thread(0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 
 from . import tile_functions, tile_sums
-from .llvm import DECLARED, EIGHT, LANES, Text, wide
+from .llvm import DECLARED, EIGHT, LANES, Text, source, wide
 
 OPERANDS = 4
 """The most operands of an instruction, its result among them."""
@@ -274,12 +274,8 @@ POWERS = range(3, 9)
 """Exponents of which there are loops."""
 
 
-def source(exceptions: int) -> str:
-    """The text.
-
-    Args:
-        exceptions: the platform's mask of the floating-point exceptions that NumPy warns of.
-    """
+@source
+def _source(exceptions: int) -> str:
     loads = [f"  %{name} = i64 %at[{i}]" for i, name in enumerate(_LOADED, 1)]
     own = 5 + 2 * COUNTS
     tiles = _TILES.format(
