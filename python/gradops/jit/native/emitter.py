@@ -136,11 +136,16 @@ class Emitter(Text):
 
     def each(self, count: Number, body: Callable[[Number], None]) -> None:
         """Write ``body`` for each element."""
+
+        def one(i: Number, _: list) -> list:
+            body(i)
+            return []
+
         if isinstance(count, int):
             for i in range(count):
                 body(i)
         else:
-            self.loop("0", count, 1, [], lambda i, _: body(i) or [])
+            self.loop("0", count, 1, [], one)
 
     def folded(self, name: str, element: Callable[[Number], str], count: Number) -> str:
         """What an operation on two makes of a vector's elements in their order."""
@@ -171,12 +176,12 @@ class Emitter(Text):
 
     # Softmax and its like: of what numbers are less than the largest of them.
 
-    def is_kept(self, cells: Sequence[int]) -> bool:
+    def is_kept(self, cells: Sequence[Number]) -> bool:
         """True if nothing but :meth:`write` changes cells."""
         return False
 
     def _write_of_exponentials(self, name: str, out: Number, a: Number, stride: Number, count: Number) -> None:
-        cells = tuple(a + i * stride for i in range(count)) if isinstance(count, int) else ()
+        cells = tuple(self.place(a, i, stride) for i in range(count)) if isinstance(count, int) else ()
         exp, log = (self.function(FUNCTION_NUMBERS[name]) for name in ("exp", "log"))
 
         def element(i: Number) -> str:

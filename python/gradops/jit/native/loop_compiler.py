@@ -237,7 +237,7 @@ class _Writing(Emitter):
         return self._added([self._added([*parts, *values[whole:]]), "0.0"])
 
     def _added(self, values: list[str]) -> str:
-        return self.folded("add", values.__getitem__, len(values))
+        return functools.reduce(lambda total, x: self.line(f"fadd double {total}, {x}"), values)
 
 
 def _text(loop: Loop, extents: list[tuple[int, int]] | None) -> str | None:
