@@ -155,6 +155,12 @@ class Text:
     def added(self, x: str, y: str, kind: str = EIGHT) -> str:
         return self.line(f"fadd {kind} {x}, {y}")
 
+    def halved(self, numbers: list[str]) -> str:
+        """The sum of two, four or eight, of neighbours first."""
+        while len(numbers) > 1:
+            numbers = [self.added(x, y, "double") for x, y in zip(numbers[::2], numbers[1::2])]
+        return numbers[0]
+
     def joined(self, vector: str) -> str:
         """The sum of eight in NumPy's order."""
         return self.line(f"call double @joined({EIGHT} {vector})")

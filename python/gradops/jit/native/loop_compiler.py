@@ -231,10 +231,8 @@ class _Writing(Emitter):
     def _sum(self, values: list[str]) -> str:
         """The sum as NumPy's: from eight numbers on in eight parts, and added to 0.0."""
         whole = len(values) // 8 * 8
-        parts = [self._added(values[i:whole:8]) for i in range(8)] if whole else []
-        while len(parts) > 1:
-            parts = [self._added(parts[i : i + 2]) for i in range(0, len(parts), 2)]
-        return self._added([self._added([*parts, *values[whole:]]), "0.0"])
+        parts = [self.halved([self._added(values[i:whole:8]) for i in range(8)])] if whole else []
+        return self._added([*parts, *values[whole:], "0.0"])
 
     def _added(self, values: list[str]) -> str:
         return functools.reduce(lambda total, x: self.line(f"fadd double {total}, {x}"), values)

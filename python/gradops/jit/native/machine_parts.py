@@ -5,6 +5,7 @@ At its end the functions that the machine calls: SciPy's, ``logaddexp`` and NumP
 
 from __future__ import annotations
 
+from . import tile_sums
 from .instructions import FUNCTION_NUMBERS, ROUTINE_NUMBERS
 
 FUNCTIONS_USED = ("exp", "log1p", "log", "fmod")
@@ -226,67 +227,8 @@ define internal double @sum(ptr %a, i64 %n, i64 %stride, ptr %functions) alwaysi
   %r = fadd double %s, 0.0
   ret double %r
 }}
-; NumPy's pairwise summation: halves above 128 numbers, then eight partial sums.
-define internal double @pairwise(ptr %a, i64 %n, i64 %stride) {{
-  %short = icmp slt i64 %n, 8
-  br i1 %short, label %few, label %many
-{few}
-many:
-  %large = icmp sgt i64 %n, 128
-  br i1 %large, label %split, label %block
-split:
-  %half = sdiv i64 %n, 2
-  %odd = srem i64 %half, 8
-  %n2 = sub i64 %half, %odd
-  %n3 = sub i64 %n, %n2
-  %o2 = mul i64 %n2, %stride
-  %p2 = getelementptr double, ptr %a, i64 %o2
-  %left = call double @pairwise(ptr %a, i64 %n2, i64 %stride)
-  %right = call double @pairwise(ptr %p2, i64 %n3, i64 %stride)
-  %both = fadd double %left, %right
-  ret double %both
-block:
-{first}
-  %rest = srem i64 %n, 8
-  %whole = sub i64 %n, %rest
-  br label %eight
-eight:
-  %k = phi i64 [8, %block], [%k8, %eight.body]
-{partial}
-  %on = icmp slt i64 %k, %whole
-  br i1 %on, label %eight.body, label %join
-eight.body:
-{added}
-  %k8 = add i64 %k, 8
-  br label %eight
-join:
-  %j01 = fadd double %r0, %r1
-  %j23 = fadd double %r2, %r3
-  %j45 = fadd double %r4, %r5
-  %j67 = fadd double %r6, %r7
-  %j03 = fadd double %j01, %j23
-  %j47 = fadd double %j45, %j67
-  %j = fadd double %j03, %j47
-  br label %tail
-{tail}
-}}
+{pairwise}
 """
-
-_ONE_BY_ONE = """
-{name}:
-  %{name}.i = phi i64 [{first}, %{block}], [%{name}.i1, %{name}.body]
-  %{name}.s = phi double [{start}, %{block}], [%{name}.s1, %{name}.body]
-  %{name}.more = icmp slt i64 %{name}.i, %n
-  br i1 %{name}.more, label %{name}.body, label %{name}.done
-{name}.body:
-  %{name}.v = double %a[%{name}.i * %stride]
-  %{name}.s1 = fadd double %{name}.s, %{name}.v
-  %{name}.i1 = add i64 %{name}.i, 1
-  br label %{name}
-{name}.done:
-  ret double %{name}.s
-"""
-
 
 _EXTREME = """
 ; The position of the first extreme, or of the first NaN.
@@ -523,26 +465,8 @@ def text(exceptions: int) -> str:
         "intrinsics": "\n".join(INTRINSICS),
         **{name: FUNCTION_NUMBERS[name] for name in FUNCTIONS_USED},
     }
-    return _HELPERS.format(product=product, positions=_positions(), **known, **scipys, **_summation())
-
-
-def _summation() -> dict[str, str]:
-    def loads(prefix: str, start: str) -> str:
-        lines = []
-        for i in range(8):
-            p = f"%{prefix}{i}"
-            lines += [f"{p}.k = add i64 {start}, {i}", f"{p} = double %a[{p}.k * %stride]"]
-        return "\n".join(lines)
-
-    partial = "\n".join(f"%r{i} = phi double [%f{i}, %block], [%q{i}, %eight.body]" for i in range(8))
-    added = loads("g", "%k") + "\n" + "\n".join(f"%q{i} = fadd double %r{i}, %g{i}" for i in range(8))
-    return {
-        "few": _ONE_BY_ONE.format(name="few", block="0", first="0", start="-0.0"),
-        "tail": _ONE_BY_ONE.format(name="tail", block="join", first="%whole", start="%j"),
-        "first": loads("f", "0"),
-        "partial": partial,
-        "added": added,
-    }
+    pairwise = tile_sums.pairwise("pairwise", "%stride")
+    return _HELPERS.format(product=product, positions=_positions(), pairwise=pairwise, **known, **scipys)
 
 
 # The parts of a code whose loops are compiled, one after the other: a function like `run` each, and its code.

@@ -1,4 +1,4 @@
-"""Sums, products of matrices with vectors, and repeated rows, for :mod:`.tile_source`: eight float64 at once.
+"""Sums, products of matrices with vectors, and repeated rows, of which tiles take eight float64 at once.
 
 The sum is NumPy's pairwise one to the bit: its eight partial sums are the parts of one vector.
 """
@@ -10,7 +10,46 @@ from .llvm import EIGHT, LANES, Text
 
 def source() -> str:
     """The text."""
-    return "\n".join([_DECLARED, JOINED, _SUM, _SPREAD, _matrix_by_vector(), _vector_by_matrix()])
+    return "\n".join(
+        [_DECLARED, JOINED, pairwise("pairwise.near", "1"), _SUM, _SPREAD, _matrix_by_vector(), _vector_by_matrix()]
+    )
+
+
+def pairwise(name: str, stride: str) -> str:
+    """NumPy's sum of numbers that are so far apart, or side by side: halves above 128 of them, then eight parts."""
+    text, is_near = Text(), stride == "1"
+    kind = EIGHT if is_near else "double"
+
+    def element(i: str) -> str:
+        return text.line(f"double %a[{i} * {stride}]")
+
+    def eight(i: str) -> list[str]:
+        if is_near:
+            return [text.eight(text.at("%a", i))]
+        return [element(text.number("add", i, k)) for k in range(LANES)]
+
+    def added(i: str, parts: list) -> list:
+        return [text.added(part, x, kind) for part, x in zip(parts, eight(i))]
+
+    def of_eights() -> str:
+        parts = text.loop(str(LANES), whole, LANES, [(kind, part) for part in eight("0")], added)
+        return text.joined(*parts) if is_near else text.halved(parts)
+
+    few = text.label()
+    text.go_on(text.line("icmp sgt i64 %n, 128"), few)
+    half = text.number("and", text.number("sdiv", "%n", 2), -LANES)
+    second = text.at("%a", text.number("mul", half, stride))
+    calls = [("%a", half), (second, text.number("sub", "%n", half))]
+    halves = [text.line(f"call double @{name}(ptr {a}, i64 {n}, i64 {stride})") for a, n in calls]
+    text.lines.append(f"  ret double {text.halved(halves)}")
+    text.begin(few)
+    # NumPy begins a sum one by one with -0.0, the number that changes no other, and adds the whole to what the result
+    # holds, which is 0.0 at first: a sum of negative zeros is 0.0.
+    whole = text.number("and", "%n", -LANES)
+    start = text.chosen(text.line(f"icmp ne i64 {whole}, 0"), of_eights, "-0.0")
+    (total,) = text.loop(whole, "%n", 1, [("double", start)], lambda i, s: [text.added(s[0], element(i), "double")])
+    head = f"define internal double @{name}(ptr %a, i64 %n, i64 %stride) {{\nentry:"
+    return "\n".join([head, *text.lines, f"  ret double {total}", "}", ""])
 
 
 JOINED = """
@@ -45,56 +84,7 @@ define internal <8 x i1> @first(i64 %n) alwaysinline {
 }
 """
 
-# NumPy begins a sum one by one with -0.0, the number that changes no other, and adds the whole to what the result
-# holds, which is 0.0 at first: a sum of negative zeros is 0.0.
 _SUM = """
-define internal double @pairwise.near(ptr %a, i64 %n) {
-  %large = icmp sgt i64 %n, 128
-  br i1 %large, label %split, label %block
-split:
-  %half = sdiv i64 %n, 2
-  %n2 = and i64 %half, -8
-  %n3 = sub i64 %n, %n2
-  %p2 = getelementptr double, ptr %a, i64 %n2
-  %left = call double @pairwise.near(ptr %a, i64 %n2)
-  %right = call double @pairwise.near(ptr %p2, i64 %n3)
-  %both = fadd double %left, %right
-  ret double %both
-block:
-  %whole = and i64 %n, -8
-  %few = icmp eq i64 %whole, 0
-  br i1 %few, label %tail, label %begin
-begin:
-  %r0 = load <8 x double>, ptr %a, align 8
-  br label %eight
-eight:
-  %k = phi i64 [8, %begin], [%k8, %add]
-  %r = phi <8 x double> [%r0, %begin], [%r1, %add]
-  %on = icmp slt i64 %k, %whole
-  br i1 %on, label %add, label %join
-add:
-  %p = getelementptr double, ptr %a, i64 %k
-  %v = load <8 x double>, ptr %p, align 8
-  %r1 = fadd <8 x double> %r, %v
-  %k8 = add i64 %k, 8
-  br label %eight
-join:
-  %j = call double @joined(<8 x double> %r)
-  br label %tail
-tail:
-  %i = phi i64 [0, %block], [%whole, %join], [%i1, %one]
-  %s = phi double [-0.0, %block], [%j, %join], [%s1, %one]
-  %more = icmp slt i64 %i, %n
-  br i1 %more, label %one, label %done
-one:
-  %w = double %a[%i]
-  %s1 = fadd double %s, %w
-  %i1 = add i64 %i, 1
-  br label %tail
-done:
-  ret double %s
-}
-
 define void @sum.tile(ptr %arguments, ptr %count, ptr %steps, ptr %data) {
   %out = load ptr, ptr %arguments
   %x = ptr %arguments[1]
@@ -107,7 +97,7 @@ define void @sum.tile(ptr %arguments, ptr %count, ptr %steps, ptr %data) {
   br i1 %ours, label %here, label %other
 here:
   %before = load double, ptr %out
-  %s = call double @pairwise.near(ptr %x, i64 %n)
+  %s = call double @pairwise.near(ptr %x, i64 %n, i64 1)
   %sum = fadd double %before, %s
   store double %sum, ptr %out
   ret void
