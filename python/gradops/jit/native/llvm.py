@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Callable, Sequence
@@ -75,6 +76,10 @@ class Text:
     def number(self, operator: str, x: str | int, y: str | int) -> str:
         """A whole number of two."""
         return self.line(f"{operator} i64 {x}, {y}")
+
+    def both(self, *conditions: str) -> str:
+        """True where all conditions hold."""
+        return functools.reduce(lambda x, y: self.line(f"and i1 {x}, {y}"), conditions)
 
     # Blocks. A label of the text's own begins otherwise than those that a caller names.
 
@@ -164,6 +169,12 @@ class Text:
     def joined(self, vector: str) -> str:
         """The sum of eight in NumPy's order."""
         return self.line(f"call double @joined({EIGHT} {vector})")
+
+
+def inner_loop(name: str, text: Text) -> str:
+    """A function that is called as the inner loops of ufuncs are."""
+    head = f"define void @{name}(ptr %arguments, ptr %count, ptr %steps, ptr %data) {{\nentry:"
+    return "\n".join([head, *text.lines, "  ret void", "}", ""])
 
 
 # LLVM has an instruction for the address and another for the value, each with a name. Here a position may also be a

@@ -19,7 +19,7 @@ import numpy as np
 from . import tile_functions, tile_run, tile_source, tile_sums
 from .code import BOOL
 from .instructions import FUNCTIONS, OPERATIONS
-from .llvm import DECLARED, EIGHT, LANES, Text, same, wide
+from .llvm import DECLARED, EIGHT, LANES, Text, inner_loop, same, wide
 from .machine import Machine
 from .machine_parts import INTRINSICS
 from .tile_plan import COLUMN, FULL, ONE, PRODUCT, REPEATED, ROW, SHORT, SPREAD, Instruction, Operand, Written
@@ -159,11 +159,10 @@ class _Function(Text):
             self.loop("0", str(self.space.rows), 1, [], row)
         else:
             row("0", [])
-        head = [*self.globals, f"define void @{self.title}(ptr %arguments, ptr %count, ptr %steps, ptr %data) {{"]
-        head += ["entry:", f"  %room = ptr %arguments[{tile_source.OPERANDS}]"]
-        head += [f"  {base} = ptr %room[{row}]" for row, base in self.bases.items()]
-        head += ["  br label %begin", "begin:"]
-        return "\n".join([*head, *self.lines, "  ret void", "}", ""])
+        bases = [f"  {base} = ptr %room[{row}]" for row, base in self.bases.items()]
+        head = [f"  %room = ptr %arguments[{tile_source.OPERANDS}]", *bases, "  br label %begin", "begin:"]
+        self.lines[:0] = head
+        return "\n".join([*self.globals, inner_loop(self.title, self)])
 
     def _phases(self) -> list[list[Instruction]]:
         """The instructions, in parts of which none reads what another of its part reduces a row to."""

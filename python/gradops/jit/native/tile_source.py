@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from . import tile_functions, tile_sums
 from .instructions import FUNCTIONS
-from .llvm import DECLARED, EIGHT, LANES, Text, source, wide
+from .llvm import DECLARED, EIGHT, LANES, Text, inner_loop, source, wide
 
 OPERANDS = 4
 """The most operands of an instruction, its result among them."""
@@ -171,56 +171,6 @@ _COUNT = """
 
 _STORE = "  %count[{i}] = i64 %count{i}"
 
-_OF_ONE = """define void @{name}.tile(ptr %arguments, ptr %count, ptr %steps, ptr %data) {{
-  %x = load ptr, ptr %arguments
-  %out = ptr %arguments[1]
-  %n = load i64, ptr %count
-  %sx = load i64, ptr %steps
-  %so = i64 %steps[1]
-  %x.near = icmp eq i64 %sx, 8
-  %o.near = icmp eq i64 %so, 8
-  %near = and i1 %x.near, %o.near
-"""
-"""The beginning of a loop of one operand: where both lie, and if their elements lie side by side."""
-
-# Of a wave the data is the loop for a tile in which an element is larger, or none, or whose elements lie apart.
-_LOOK = """
-{begin}  br i1 %near, label %look, label %other
-look:
-  %l = phi i64 [0, %0], [%l1, %look]
-  %bad = phi i64 [0, %0], [%bad1, %look]
-  %l.x = double %x[%l]
-  %l.size = call double @llvm.fabs.f64(double %l.x)
-  %l.small = fcmp ult double %l.size, {largest}
-  %l.number = fcmp ord double %l.x, 0.0
-  %l.good = and i1 %l.small, %l.number
-  %l.bad = select i1 %l.good, i64 0, i64 1
-  %bad1 = or i64 %bad, %l.bad
-  %l1 = add i64 %l, 1
-  %l.more = icmp slt i64 %l1, %n
-  br i1 %l.more, label %look, label %looked
-looked:
-  %any = icmp ne i64 %bad1, 0
-  br i1 %any, label %other, label %each
-other:
-  call void %data(ptr %arguments, ptr %count, ptr %steps, ptr null)
-  ret void
-"""
-
-_APART = """
-{begin}  br i1 %near, label %each, label %apart
-apart:
-  %i = phi i64 [0, %0], [%i1, %apart]
-  %v = double %x[%i * %sx bytes]
-{body}
-  %out[%i * %so bytes] = double %r
-  %i1 = add i64 %i, 1
-  %i.more = icmp slt i64 %i1, %n
-  br i1 %i.more, label %apart, label %end
-end:
-  ret void
-"""
-
 
 @source
 def _source(exceptions: int) -> str:
@@ -248,26 +198,50 @@ def _source(exceptions: int) -> str:
 
 def _each(name: str, source: str, largest: float = math.inf) -> str:
     """The loop of an operation of one operand, ``source`` as of :class:`.Operation`, and the largest that it takes."""
-    apart, body = _APART if largest == math.inf else _LOOK, source.format(r="%r", t="%t.", x="%v")
-    begun = _OF_ONE.format(name=name)
-    text = Text("each")
-    whole = text.number("and", "%n", -LANES)
+    text = Text()
+    x, out = (text.line(f"ptr %arguments[{i}]") for i in range(2))
+    count = text.line("load i64, ptr %count")
+    strides = [text.line(f"i64 %steps[{i}]") for i in range(2)]
+    is_near = text.both(*[text.line(f"icmp eq i64 {stride}, 8") for stride in strides])
+    near, other = text.label(), text.label()
 
     # The operand and the result may be one array, of which LLVM would not take several elements at once by itself.
     def eight(i: str, _: list) -> list:
-        value = text.computed(wide(source), [text.eight(text.at("%x", i))])
-        text.store(EIGHT, value, text.at("%out", i), ", align 8")
+        value = text.computed(wide(source), [text.eight(text.at(x, i))])
+        text.store(EIGHT, value, text.at(out, i), ", align 8")
         return []
 
-    def one(i: str, _: list) -> list:
-        value = text.computed(source, [text.line(f"load double, ptr {text.at('%x', i)}")])
-        text.store("double", value, text.at("%out", i))
-        return []
+    def in_turn(first: str, *strides: str) -> None:
+        def one(i: str, _: list) -> list:
+            value = text.computed(source, [text.line(f"double {x}[{i} * {strides[0]} bytes]")])
+            text.lines.append(f"  {out}[{i} * {strides[1]} bytes] = double {value}")
+            return []
 
+        text.loop(first, count, 1, [], one)
+
+    def is_beyond(i: str, found: list) -> list:
+        value = text.line(f"double {x}[{i}]")
+        size = text.line(f"call double @llvm.fabs.f64(double {value})")
+        is_small = text.line(f"fcmp ult double {size}, {_bits(largest)}")
+        is_good = text.both(is_small, text.line(f"fcmp ord double {value}, 0.0"))
+        return [text.number("or", found[0], text.line(f"select i1 {is_good}, i64 0, i64 1"))]
+
+    if largest == math.inf:
+        text.branch(is_near, near, other)
+        text.begin(other)
+        in_turn("0", *strides)
+    else:  # the data is the loop for a tile in which an element is larger, or none, or whose elements lie apart
+        text.go_on(is_near, other)
+        (beyond,) = text.loop("0", count, 1, [("i64", "0")], is_beyond)
+        text.branch(text.line(f"icmp eq i64 {beyond}, 0"), near, other)
+        text.begin(other)
+        text.lines.append("  call void %data(ptr %arguments, ptr %count, ptr %steps, ptr null)")
+    text.lines.append("  ret void")
+    text.begin(near)
+    whole = text.number("and", count, -LANES)
     text.loop("0", whole, LANES, [], eight)
-    text.loop(whole, "%n", 1, [], one)
-    first = apart.format(begin=begun, body=body, largest=_bits(largest))
-    return "\n".join([first, "each:", *text.lines, "  ret void", "}", ""])
+    in_turn(whole, "8", "8")
+    return inner_loop(f"{name}.tile", text)
 
 
 def _bits(number: float) -> str:
@@ -290,17 +264,13 @@ def _where(size: int, kind: str) -> str:
             return []
 
         text.loop("0", count, 1, [], element)
-        text.lines.append("  ret void")
 
     for x in (size, 0):
         for y in (size, 0):
-            known, is_so = (1, x, y, size), "true"
-            for step, stride in zip(steps, known):
-                is_so = text.line(f"and i1 {is_so}, {text.line(f'icmp eq i64 {step}, {stride}')}")
-            other = text.label()
-            text.go_on(is_so, other)
+            known, other = (1, x, y, size), text.label()
+            text.go_on(text.both(*[text.line(f"icmp eq i64 {s}, {stride}") for s, stride in zip(steps, known)]), other)
             loop(known)
+            text.lines.append("  ret void")
             text.begin(other)
     loop(steps)
-    head = f"define void @where{size}(ptr %arguments, ptr %count, ptr %steps, ptr %data) {{\nentry:"
-    return "\n".join([head, *text.lines, "}", ""])
+    return inner_loop(f"where{size}", text)

@@ -5,14 +5,15 @@ The sum is NumPy's pairwise one to the bit: its eight partial sums are the parts
 
 from __future__ import annotations
 
-from .llvm import EIGHT, LANES, Text
+from collections.abc import Callable
+
+from .llvm import EIGHT, LANES, Text, inner_loop
 
 
 def source() -> str:
     """The text."""
-    return "\n".join(
-        [_DECLARED, JOINED, pairwise("pairwise.near", "1"), _SUM, _SPREAD, _matrix_by_vector(), _vector_by_matrix()]
-    )
+    functions = pairwise("pairwise.near", "1"), _SUM, _spread(), _matrix_by_vector(), _vector_by_matrix()
+    return "\n".join([_DECLARED, JOINED, *functions])
 
 
 def pairwise(name: str, stride: str) -> str:
@@ -107,65 +108,51 @@ other:
 }
 """
 
-_SPREAD = """
-define void @spread.tile(ptr %arguments, ptr %count, ptr %steps, ptr %data) {
-entry:
-  %x = load ptr, ptr %arguments
-  %out = ptr %arguments[1]
-  %rows = load i64, ptr %count
-  %width = i64 %count[1]
-  %along = load i64, ptr %steps
-  %across = i64 %steps[1]
-  %is.row = icmp eq i64 %across, 0
-  br label %row
-row:
-  %r = phi i64 [0, %entry], [%r1, %next]
-  %from.o = mul i64 %r, %across
-  %from = getelementptr i8, ptr %x, i64 %from.o
-  %to.o = mul i64 %r, %width
-  %to = getelementptr double, ptr %out, i64 %to.o
-  br i1 %is.row, label %copy, label %same
-same:
-  %number = load double, ptr %from
-  br label %fill
-fill:
-  %c = phi i64 [0, %same], [%c1, %fill]
-  %to[%c] = double %number
-  %c1 = add i64 %c, 1
-  %c.more = icmp slt i64 %c1, %width
-  br i1 %c.more, label %fill, label %next
-copy:
-  %k = phi i64 [0, %row], [%k1, %copy]
-  %k.x = double %from[%k]
-  %to[%k] = double %k.x
-  %k1 = add i64 %k, 1
-  %k.more = icmp slt i64 %k1, %width
-  br i1 %k.more, label %copy, label %next
-next:
-  %r1 = add i64 %r, 1
-  %r.more = icmp slt i64 %r1, %rows
-  br i1 %r.more, label %row, label %end
-end:
-  ret void
-}
-"""
+
+def _spread() -> str:
+    """A row, or a number for each, repeated to an array."""
+    text = Text()
+    x, out = (text.line(f"ptr %arguments[{i}]") for i in range(2))
+    rows, width = (text.line(f"i64 %count[{i}]") for i in range(2))
+    across = text.line("i64 %steps[1]")
+    is_row = text.line(f"icmp eq i64 {across}, 0")
+
+    def row(r: str, _: list) -> list:
+        target = text.at(out, text.number("mul", r, width))
+        copy, same, after = (text.label() for _ in range(3))
+
+        def filled(read: Callable[[str], str]) -> None:
+            def element(i: str, _: list) -> list:
+                text.store("double", read(i), text.at(target, i))
+                return []
+
+            text.loop("0", width, 1, [], element)
+            text.go(after)
+
+        text.branch(is_row, copy, same)
+        text.begin(same)
+        number = text.line(f"double {x}[{r} * {across} bytes]")
+        filled(lambda i: number)
+        text.begin(copy)
+        filled(lambda i: text.line(f"double {x}[{i}]"))
+        text.begin(after)
+        return []
+
+    text.loop("0", rows, 1, [], row)
+    return inner_loop("spread.tile", text)
+
 
 # BLAS, which NumPy calls, adds in an order of its own that depends on the processor: a product has no bits that would
 # have to be the same. What must be is that they do not depend on threads, so each row, or each tile's part of a column,
 # is added in one order, whoever does it.
 
 
-def _product(name: str, text: Text) -> str:
-    head = f"""
-define void @{name}.tile(ptr %arguments, ptr %count, ptr %steps, ptr %data) {{
-entry:
-  %x = load ptr, ptr %arguments
-  %v = ptr %arguments[1]
-  %out = ptr %arguments[2]
-  %first = i64 %count[1]
-  %second = i64 %count[2]
-"""
-    return head + "\n".join([*text.lines, "  ret void", "}", ""])
+def _product() -> Text:
+    """The beginning of a product: the matrix, the vector, the result, and two of its counts."""
+    text = Text()
+    text.lines += ["  %x = load ptr, ptr %arguments", "  %v = ptr %arguments[1]", "  %out = ptr %arguments[2]"]
+    text.lines += ["  %first = i64 %count[1]", "  %second = i64 %count[2]"]
+    return text
 
 
 _ZERO = EIGHT, "zeroinitializer"
@@ -173,7 +160,7 @@ _ZERO = EIGHT, "zeroinitializer"
 
 def _matrix_by_vector() -> str:
     """A number for each row: eight rows at once, then the rest one by one."""
-    text = Text()
+    text = _product()
     whole = text.number("and", "%second", -LANES)
     mask = text.line(f"call <8 x i1> @first(i64 {text.number('sub', '%second', whole)})")
     end = text.eight(text.at("%v", whole), mask)
@@ -200,7 +187,7 @@ def _matrix_by_vector() -> str:
     eights = text.number("and", "%first", -LANES)
     text.loop("0", eights, LANES, [], of_rows(LANES))
     text.loop(eights, "%first", 1, [], of_rows(1))
-    return _product("matvec", text)
+    return inner_loop("matvec.tile", text)
 
 
 def _sums(text: Text, vectors: list[str]) -> str:
@@ -217,7 +204,7 @@ def _sums(text: Text, vectors: list[str]) -> str:
 
 def _vector_by_matrix() -> str:
     """A number for each column: 32 columns at once, then eight, or the last few, with four sums each."""
-    text = Text()
+    text = _product()
     tile = text.number("mul", "%first", "%second")  # columns, rows
 
     def factor(i: str) -> tuple[str, str]:
@@ -261,4 +248,4 @@ def _vector_by_matrix() -> str:
     columns = text.number("and", "%first", -4 * LANES)
     text.loop("0", columns, 4 * LANES, [], wide)
     text.loop(columns, "%first", LANES, [], few)
-    return _product("vecmat", text)
+    return inner_loop("vecmat.tile", text)
