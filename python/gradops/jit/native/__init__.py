@@ -4,7 +4,8 @@
 ``products``, ``positions``, ``systems`` and ``loops``), with the help of ``code``: positions in one flat memory;
 ``peephole`` makes it fewer instructions. ``machine`` is the loop (its text in ``machine_source``, the meaning of its
 instructions in ``instructions``), compiled by LLVM once and stored by ``cache``. A ``run`` calls it, replays it with
-NumPy where that would warn, and says which steps are native and why the rest are not.
+NumPy where that would warn, and says which steps are native and why the rest are not. Loops that have run for long
+``loop_compiler`` compiles; the text of instructions is the ``emitter``'s for it as for the machine.
 
 Steps on large arrays go another way: ``tiles`` finds the groups of them, ``tile_plan`` writes their instructions, calls
 of the loops of ufuncs, ``tile_source`` is the function that runs these, and ``tile_run`` calls it, in threads. Groups

@@ -212,9 +212,9 @@ class Emitter(Text):
             def divided(i: Number) -> str:
                 return self.line(f"fdiv double {self.read(self.place(out, i))}, {whole}")
 
-            self.each(count, lambda i: self.write(self.place(out, i), divided(i)))
-            if self.is_kept(cells):
+            if self.is_kept(cells):  # unless the results, which are written now, take the operands' cells
                 self.sums[cells] = top, whole
+            self.each(count, lambda i: self.write(self.place(out, i), divided(i)))
         elif name == "log_softmax":
             whole = logarithm()
             self.each(count, lambda i: self.write(self.place(out, i), self.line(f"fsub double {less(i)}, {whole}")))

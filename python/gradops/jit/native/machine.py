@@ -216,6 +216,7 @@ def _object(binding, text: str, target, processor: str, features: str, level: in
     """LLVM's text as the processor's code."""
     builder = target.create_target_machine(cpu=processor, features=features, opt=3, jit=True)
     module = binding.parse_assembly(llvm.assembled(text))
+    module.verify()  # of a label that is there twice LLVM would make code of both blocks, one behind the other
     module.triple = target.triple
     module.data_layout = str(builder.target_data)
     options = binding.create_pipeline_tuning_options(speed_level=level)

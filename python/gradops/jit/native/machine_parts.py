@@ -40,8 +40,6 @@ unknown:
 failed:
   ret i32 {failed}
 {scalar_blocks}
-scalar.checked:
-  br label %short.done
 ; The machine returns so that Python can run a kernel on the memory: exceptions and the kernel's number in one word.
 ; It begins again, with clear flags, behind this instruction.
 scalar.outside:

@@ -26,7 +26,7 @@ _WORDS = ("out", "a", "b", "c", "n", "sa", "sb", "sc")
 
 _JUMPS = ("index", "again", "unless", "require", "checked", "outside")
 _OF_NUMBERS = frozenset((*FUSED, *_JUMPS, *ROWS)) - {"load", "store"}
-"""Instructions that are on numbers alone."""
+"""Instructions that are never on vectors."""
 
 
 @llvm.source
@@ -40,7 +40,7 @@ def source(exceptions: int) -> str:
     # Every number that a word may hold has a target, as the jump has no check: it would go anywhere.
     targets[END] = "end"
     on_numbers, on_vectors = _OnNumbers(), _OnVectors()
-    for name in of_numbers[:-1]:
+    for name in of_numbers[:-1]:  # without the last, which leaves the machine
         on_numbers.instruction(name)
     for name in of_vectors:
         if name in elementwise:
