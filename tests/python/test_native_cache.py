@@ -202,6 +202,15 @@ def test_key_covers_everything_that_determines_the_code(monkeypatch):
         assert key() != first
 
 
+@needs_machine
+def test_text_that_names_two_blocks_alike_is_not_compiled():
+    import llvmlite.binding as binding
+
+    blocks = "br label %a\na:\n br label %b\na:\n br label %b\nb:\n ret i32 0"
+    with pytest.raises(RuntimeError, match="Terminator"):
+        machine._object(binding, f"define i32 @f() {{\n {blocks}\n}}\n", *machine._host(binding))
+
+
 # Code that crashes the process.
 
 ENDS = """

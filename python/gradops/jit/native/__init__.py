@@ -4,7 +4,8 @@
 ``products``, ``positions``, ``systems`` and ``loops``), with the help of ``code``: positions in one flat memory;
 ``peephole`` makes it fewer instructions. ``machine`` is the loop (its text in ``machine_source``, the meaning of its
 instructions in ``instructions``), compiled by LLVM once and stored by ``cache``. A ``run`` calls it, replays it with
-NumPy where that would warn, and says which steps are native and why the rest are not.
+NumPy where that would warn, and says which steps are native and why the rest are not. Loops that have run for long
+``loop_compiler`` compiles; the text of instructions is the ``emitter``'s for it as for the machine.
 
 Steps on large arrays go another way: ``tiles`` finds the groups of them, ``tile_plan`` writes their instructions, calls
 of the loops of ufuncs, ``tile_source`` is the function that runs these, and ``tile_run`` calls it, in threads. Groups
@@ -20,12 +21,16 @@ from typing import Any
 from ..program import Program
 from ..steps import Step
 from ..table import Rows
-from . import loops as _loops  # noqa: F401  # these register their rules
+from . import loops as _loops  # noqa: F401  # these register their rules, or their part of the machine's text
 from . import machine
+from . import machine_source as _machine_source  # noqa: F401
 from . import positions as _positions  # noqa: F401
 from . import products as _products  # noqa: F401
+from . import record_source as _record_source  # noqa: F401
 from . import rules as _rules  # noqa: F401
+from . import sparse_source as _sparse_source  # noqa: F401
 from . import systems as _systems  # noqa: F401
+from . import tile_source as _tile_source  # noqa: F401
 from .lowering import lowered as _lowered
 from .records import mark_operands
 from .run import Explained, Run

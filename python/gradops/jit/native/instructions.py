@@ -9,11 +9,14 @@ stride of c, unused)``, and its results lie side by side.
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+
+from . import tile_functions
 
 # Instructions on whole numbers, which stand in memory as the 64 bits of an int64.
 #
@@ -267,12 +270,23 @@ class Function(NamedTuple):
     Attributes:
         meaning: NumPy's function, by which the kernels that are it are found; None for SciPy's.
         symbol: its name in the C library, or in ``scipy.special.cython_special``.
+        source: LLVM's, as of :class:`Operation`, by which arrays have it, several elements at once; none where theirs
+            is NumPy's or SciPy's loop.
+        largest: the largest operand of that source.
     """
 
     meaning: Callable | None
     symbol: str
     operands: int = 1
     of_scipy: bool = False
+    source: str = ""
+    largest: float = math.inf
+
+
+def _of_c(name: str) -> Function:
+    if name in tile_functions.WAVES:
+        return Function(getattr(np, name), name, source=tile_functions.WAVES[name], largest=tile_functions.LARGEST)
+    return Function(getattr(np, name), name, source=tile_functions.FUNCTIONS.get(name, ""))
 
 
 OF_ONE = """gammaln psi erf erfc erfinv ndtr expit i0 i1 i0e i1e k0 k1 k0e k1e j0 j1 y0 y1 gamma rgamma log_ndtr
@@ -286,8 +300,7 @@ OF_SCIPY = {**dict.fromkeys(OF_ONE, 1), **dict.fromkeys(OF_PAIRS, 2)}
 """Functions of one and of two doubles in ``scipy.special.cython_special``, and their operands."""
 
 FUNCTIONS: dict[str, Function] = {
-    **{name: Function(getattr(np, name), name) for name in "exp exp2 expm1 log log2 log10 log1p".split()},
-    **{name: Function(getattr(np, name), name) for name in "sin cos tan sinh cosh tanh cbrt".split()},
+    **{name: _of_c(name) for name in "exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh cbrt".split()},
     **{f"arc{name}": Function(getattr(np, f"arc{name}"), f"a{name}") for name in "sin cos tan sinh cosh tanh".split()},
     "power": Function(np.power, "pow", 2),
     "arctan2": Function(np.arctan2, "atan2", 2),

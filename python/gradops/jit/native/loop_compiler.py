@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from . import machine_parts
-from .instructions import CALLS, END, FAILED, FUNCTION_NUMBERS, LONG, NUMBERS, OPERATIONS, ROWS, SHORT, VECTOR
-from .llvm import Text
+from .emitter import FOLDS, OF_EXPONENTIALS, Emitter
+from .instructions import CALLS, END, FAILED, LONG, NUMBERS, OPERATIONS, ROWS, SHORT, VECTOR
 from .machine import Machine, exceptions
 
 WORTH = 20_000_000
@@ -75,7 +75,7 @@ def compiled(words: np.ndarray, template: np.ndarray, machine: Machine) -> Parts
             return None
         if loop.start > before:
             by_machine(words[before : loop.start])
-        engine, address = _by_llvm(text, machine)
+        engine, address = machine.compiled(text, "loop")
         held.append(engine)
         parts.append((address, 0))
         before = loop.end
@@ -94,17 +94,10 @@ class Parts:
 
     def __init__(self, machine: Machine, table: np.ndarray, held: list):
         self.table, self._held = table, held  # whose addresses are in the table
-        self._run = functools.partial(machine.parts, table.ctypes.data, len(table), machine.functions)
+        self._run = functools.partial(machine.function("parts", 4), table.ctypes.data, len(table), machine.functions)
 
     def __call__(self, memory: int) -> int:
         return self._run(memory)
-
-
-# By its text: programs of the same shape, as of a function that is compiled again for other data, share code.
-@functools.lru_cache(maxsize=256)
-def _by_llvm(text: str, machine: Machine) -> tuple[object, int]:
-    """The owner of a loop's code, and its address."""
-    return machine.compiled(text, "loop")
 
 
 # Code.
@@ -173,9 +166,7 @@ entry:
   %clear = load ptr, ptr %functions
   call i32 %clear(i32 {exceptions})
 {before}
-  br label %at{start}
 {body}
-at{end}:
 {after}
   %test = ptr %functions[1]
   %raised = call i32 %test(i32 {exceptions})
@@ -186,7 +177,7 @@ failed:
 """
 
 
-class _Writing(Text):
+class _Writing(Emitter):
     """The text of one loop while it is written."""
 
     def __init__(self, extents: list[tuple[int, int]] | None):
@@ -194,31 +185,57 @@ class _Writing(Text):
         self.extents = extents
         self.registers: dict[int, bool] = {}
         """The cells that are LLVM's to keep where it will, True for those that are written."""
-        self.sums: dict[tuple[int, ...], tuple[str, str]] = {}
-        """By the cells of numbers the largest, and the sum of the exponentials of what they are less than it."""
+        self._first = 0
 
-    def cell(self, cell: int, is_written: bool = False) -> str:
-        """The pointer to a cell."""
+    def cell(self, cell, is_written: bool = False) -> str:
         # A cell in a variable of its own is one that LLVM keeps in a register. That is right only for cells that
         # nothing reaches by a computed address: a row that was stored to memory would leave the variable with its old
         # value. Where it is not known what rows reach, there are no variables.
         if self.extents is not None and not any(start <= cell < end for start, end in self.extents):
             self.registers[cell] = self.registers.get(cell, False) or is_written
             return f"%r{cell}"
-        return self.at("%memory", cell)
+        return super().cell(cell)
 
-    def read(self, cell: int, kind: str = "double") -> str:
-        return self.line(f"load {kind}, ptr {self.cell(cell)}")
-
-    def write(self, cell: int, value: str, kind: str = "double") -> None:
-        pointer = self.cell(cell, is_written=True)
+    def write(self, cell, value: str, kind: str = "double") -> None:
+        super().write(cell, value, kind)
         self.sums = {cells: found for cells, found in self.sums.items() if cell not in cells}
-        self.store(kind, value, pointer)
 
-    def row(self, base: int, counter: int, stride: int) -> str:
-        """The pointer to a row."""
-        far = self.number("mul", self.read(counter, "i64"), stride)
-        return self.at("%memory", self.number("add", far, base))
+    def is_kept(self, cells) -> bool:
+        return self.registers.keys() >= {*cells}
+
+    def target(self, words) -> str:
+        return f"at{self._first + words}"
+
+    def instruction(self, x: Instruction) -> bool:
+        """Write an instruction; False where it cannot be."""
+        self._first = x.at
+        if not x.size:
+            self.write_short(x.name, x.words)
+            return True
+        out, a, b, c, count, *strides = x.words[: LONG - 1]
+        if x.name in OPERATIONS or x.name in CALLS:
+            for i in range(count):
+                operands = (cell + stride * i for cell, stride in zip((a, b, c), strides))
+                self.write_elementwise(x.name, [out + i, *operands])
+        elif x.name == "gather":
+            for i, cell in enumerate(x.words[LONG - 1 :]):
+                self.write(out + i, self.read(cell))
+        elif x.name == "sum":
+            self.write(out, self._sum([self.read(a + strides[0] * i) for i in range(count)]))
+        elif x.name in ROWS or x.name in FOLDS or x.name in OF_EXPONENTIALS or x.name == "dot":
+            self.write_long(x.name, x.words)
+        else:
+            return False
+        return True
+
+    def _sum(self, values: list[str]) -> str:
+        """The sum as NumPy's: from eight numbers on in eight parts, and added to 0.0."""
+        whole = len(values) // 8 * 8
+        parts = [self.halved([self._added(values[i:whole:8]) for i in range(8)])] if whole else []
+        return self._added([*parts, *values[whole:], "0.0"])
+
+    def _added(self, values: list[str]) -> str:
+        return functools.reduce(lambda total, x: self.line(f"fadd double {total}, {x}"), values)
 
 
 def _text(loop: Loop, extents: list[tuple[int, int]] | None) -> str | None:
@@ -227,11 +244,14 @@ def _text(loop: Loop, extents: list[tuple[int, int]] | None) -> str | None:
         return None
     from_elsewhere = {x.at + {"again": -1, "unless": 1}[x.name] * x.words[1] for x in loop.body if x.name in _JUMPS}
     for x in loop.body:
-        writing.lines.append(f"at{x.at}:")
+        writing.go(f"at{x.at}")
+        writing.begin(f"at{x.at}")
         if x.at in from_elsewhere:
             writing.sums.clear()
-        if x.size > LONGEST or not _write(writing, x):
+        if x.size > LONGEST or not writing.instruction(x):
             return None
+    writing.go(f"at{loop.end}")
+    writing.begin(f"at{loop.end}")
     before, after = [], []
     for cell, is_written in writing.registers.items():
         before += [f"  %r{cell} = alloca double", f"  %p{cell} = getelementptr double, ptr %memory, i64 {cell}"]
@@ -245,133 +265,8 @@ def _text(loop: Loop, extents: list[tuple[int, int]] | None) -> str | None:
         before="\n".join(before),
         body=body,
         after="\n".join(after),
-        start=loop.start,
-        end=loop.end,
         failed=FAILED,
     )
 
 
-def _write(writing: _Writing, x: Instruction) -> bool:
-    """Write an instruction; False where it cannot be."""
-    out, a, b, c = x.words[:4]
-    lines, onward = writing.lines, f"  br label %at{x.end}"
-    if x.name in OPERATIONS or x.name in CALLS:
-        for i in range(x.size or 1):
-            sa, sb, sc = x.words[5:8] if x.size else (0, 0, 0)
-            writing.write(out + i, _result(writing, x, [a + sa * i, b + sb * i, c + sc * i]))
-    elif x.name == "gather":
-        for i, cell in enumerate(x.words[LONG - 1 :]):
-            writing.write(out + i, writing.read(cell))
-    elif x.name == "dot":
-        total = "0.0"
-        for i in range(x.size):
-            operands = [writing.read(first + stride * i) for first, stride in zip((a, b), x.words[5:7])]
-            product = writing.line(f"fmul double {operands[0]}, {operands[1]}")
-            total = writing.line(f"fadd double {total}, {product}")
-        writing.write(out, total)
-    elif x.name in _FOLDS:
-        operands = [writing.read(a + x.words[5] * i) for i in range(x.size)]
-        writing.write(out, _sum(writing, operands) if x.name == "sum" else _folded(writing, _FOLDS[x.name], operands))
-    elif x.name in _OF_EXPONENTIALS:
-        _write_of_exponentials(writing, x, tuple(a + x.words[5] * i for i in range(x.size)))
-    elif x.name in ROWS:
-        kind, base, near, counter, stride, count = _row(x)
-        far = writing.row(base, counter, stride)
-        places = [writing.at(far, i) for i in range(count)]
-        if kind == "load":
-            values = [writing.line(f"load double, ptr {place}") for place in places]
-            for i, value in enumerate(values):
-                writing.write(near + i, value)
-        else:
-            for i, value in enumerate([writing.read(near + i) for i in range(count)]):
-                writing.store("double", value, places[i])
-    elif x.name == "again":
-        number = writing.read(out, "i64")
-        is_last = writing.line(f"icmp eq i64 {number}, {c}")
-        lines += [f"  br i1 {is_last}, label %at{x.end}, label %back{x.at}", f"back{x.at}:"]
-        writing.write(out, writing.line(f"add i64 {number}, {b}"), "i64")
-        onward = f"  br label %at{x.at - a}"
-    elif x.name in ("unless", "require"):
-        holds = writing.line(f"fcmp une double {writing.read(out)}, 0.0")
-        onward = f"  br i1 {holds}, label %at{x.end}, label %{'failed' if x.name == 'require' else f'at{x.at + a}'}"
-    elif x.name == "index":
-        number = writing.read(a, "i64")
-        is_negative = writing.line(f"icmp slt i64 {number}, 0")
-        end = writing.line(f"select i1 {is_negative}, i64 {b}, i64 0")
-        at = writing.line(f"add i64 {number}, {end}")
-        writing.write(out, at, "i64")
-        is_inside = writing.line(f"icmp ult i64 {at}, {b}")
-        onward = f"  br i1 {is_inside}, label %at{x.end}, label %failed"
-    else:
-        return False
-    lines.append(onward)
-    return True
-
-
-_FOLDS = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
-
-
-def _sum(writing: _Writing, operands: list[str]) -> str:
-    """The sum as NumPy's: from eight numbers on in eight parts, and added to 0.0."""
-    whole = len(operands) // 8 * 8
-    parts = [_folded(writing, "add", operands[i:whole:8]) for i in range(8)] if whole else []
-    while len(parts) > 1:
-        parts = [_folded(writing, "add", parts[i : i + 2]) for i in range(0, len(parts), 2)]
-    return _folded(writing, "add", [_folded(writing, "add", [*parts, *operands[whole:]]), "0.0"])
-
-
-def _folded(writing: _Writing, name: str, operands: list[str]) -> str:
-    source = OPERATIONS[name].source
-    return functools.reduce(lambda total, x: writing.computed(source, (total, x)), operands)
-
-
-def _result(writing: _Writing, x: Instruction, cells: list[int]) -> str:
-    """The result of an operation on cells; a call has the number of its function after them."""
-    if x.name in OPERATIONS:
-        operation = OPERATIONS[x.name]
-        return writing.computed(operation.source, [writing.read(cell) for cell in cells[: operation.operands]])
-    count = int(x.name[-1])
-    given = ", ".join(f"double {writing.read(cell)}" for cell in cells[:count])
-    function = _function(writing, x.words[1 + count])
-    if x.name.startswith("scipy"):
-        return writing.line(f"call double @{x.name}({given}, ptr {function}, ptr %functions)")
-    return writing.line(f"call double {function}({given})")
-
-
-def _function(writing: _Writing, number: int) -> str:
-    """The address of a function that the machine calls."""
-    return writing.line(f"ptr %functions[{number}]")
-
-
 _JUMPS = frozenset(("again", "unless"))
-
-_OF_EXPONENTIALS = frozenset(("logsumexp", "softmax", "log_softmax"))
-
-
-def _write_of_exponentials(writing: _Writing, x: Instruction, cells: tuple[int, ...]) -> None:
-    """Write one of :data:`_OF_EXPONENTIALS`, operation by operation as the machine's function of the name."""
-    line, out = writing.line, x.words[0]
-    operands = [writing.read(cell) for cell in cells]
-    known = writing.sums.get(cells) if x.name != "softmax" else None
-    top = known[0] if known else _folded(writing, "maximum", operands)
-    if x.name == "logsumexp":
-        writing.write(out, top)
-        size = line(f"call double @llvm.fabs.f64(double {top})")
-        is_finite = line(f"fcmp olt double {size}, 0x7FF0000000000000")
-        writing.lines += [f"  br i1 {is_finite}, label %finite{x.at}, label %at{x.end}", f"finite{x.at}:"]
-    exp, log = (_function(writing, FUNCTION_NUMBERS[name]) for name in ("exp", "log"))
-    less = [line(f"fsub double {operand}, {top}") for operand in operands]
-    powers = [] if known else [line(f"call double {exp}(double {each})") for each in less]
-    total = known[1] if known else functools.reduce(lambda s, power: line(f"fadd double {s}, {power}"), powers)
-    if x.name == "softmax":
-        for i, power in enumerate(powers):
-            writing.write(out + i, line(f"fdiv double {power}, {total}"))
-        if writing.registers.keys() >= {*cells}:
-            writing.sums[cells] = top, total
-        return
-    logarithm = line(f"call double {log}(double {total})")
-    if x.name == "logsumexp":
-        writing.write(out, line(f"fadd double {logarithm}, {top}"))
-        return
-    for i, each in enumerate(less):
-        writing.write(out + i, line(f"fsub double {each}, {logarithm}"))

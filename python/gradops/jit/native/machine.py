@@ -27,20 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from . import (
-    cache,
-    instructions,
-    llvm,
-    machine_parts,
-    machine_source,
-    record_source,
-    sparse_source,
-    tile_functions,
-    tile_source,
-    tile_sums,
-)
+from . import cache, instructions, llvm, machine_parts
 from .instructions import FUNCTION_NUMBERS, FUNCTIONS, ROUTINE_NUMBERS, ROUTINES
-from .machine_source import assembled
 
 _X86 = {"divide": 4, "over": 8, "under": 16, "invalid": 1}
 _ARM = {"divide": 2, "over": 4, "under": 8, "invalid": 1}
@@ -60,22 +48,21 @@ class Machine:
 
     Attributes:
         address: gives the address of a compiled function by its name.
+        function: gives the function of a name, by the number of its operands, addresses or whole numbers, and the type
+            of its result, which is an ``int`` of C unless that is named.
         run: ``run(code, memory, functions)`` of addresses; returns the floating-point exceptions raised.
-        parts: ``parts(table, count, functions, memory)`` of addresses and the number of functions like ``run`` that are
-            in the table, each with its code; returns the exceptions of all, or FAILED.
-        tiles: ``tiles(plan, operands, room, next, functions)`` of addresses, of :mod:`.tiles`; returns the same.
-        tiles_alone: the same for all tiles, and then for the code that joins their parts, an address more, or 0.
-        record, record_again, mark_operands, mark_results: of :mod:`.record_source`.
+        compiled: gives the owner of the code of LLVM's text, and the address of a function in it, by the text, the name
+            and LLVM's level: 3, or 1 for text whose loops are of vectors already. Texts that are the same, as of a
+            function that is compiled again for other data, share code.
 
     Args:
         engine: the owner of its code.
-        address: that of ``run``.
 
     Raises:
         OSError: it computes wrong numbers.
     """
 
-    def __init__(self, engine, address: int):
+    def __init__(self, engine):
         self._names: set[str] = set()
         self._functions = np.zeros(max(ROUTINE_NUMBERS.values()) + 1, np.uint64)
         for i, name in enumerate(("feclearexcept", "fetestexcept")):
@@ -85,25 +72,17 @@ class Machine:
         self.functions = self._functions.ctypes.data
         self._engine = engine
         self.address = functools.cache(self._engine.get_function_address)
+        self.function = functools.cache(self._function)
+        self.compiled = functools.lru_cache(256)(self._compiled)
         # ctypes lets Python's other threads run during a call. So the machine keeps nothing of its own between calls:
         # code, memory and the table of functions come as addresses, of which the last is only added to.
-        self.run = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_size_t] * 3)(address)
-        self.parts = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_size_t] * 4)(self.address("parts"))
-        self.tiles = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_size_t] * 5)(self.address("tiles"))
-        self.tiles_alone = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_size_t] * 6)(self.address("tiles.alone"))
-        sizes = [ctypes.c_size_t] * 5
-        self.record = ctypes.CFUNCTYPE(ctypes.c_int64, *sizes[:1])(self.address("record"))
-        self.record_again = ctypes.CFUNCTYPE(None, *sizes)(self.address("record_again"))
-        self.mark_operands = ctypes.CFUNCTYPE(None, *sizes[:4])(self.address("mark_operands"))
-        self.mark_results = ctypes.CFUNCTYPE(None, *sizes[:4])(self.address("mark_results"))
+        self.run = self.function("run", 3)
         _check(self)
 
-    def compiled(self, text: str, name: str, level: int = 3) -> tuple[Any, int]:
-        """The owner of the code of LLVM's text, and the address of a function in it.
+    def _function(self, name: str, operands: int, result: Any = ctypes.c_int) -> Callable:
+        return ctypes.CFUNCTYPE(result, *[ctypes.c_size_t] * operands)(self.address(name))
 
-        Args:
-            level: 3, or 1 for text whose loops are of vectors already.
-        """
+    def _compiled(self, text: str, name: str, level: int = 3) -> tuple[Any, int]:
         binding = importlib.import_module("llvmlite.binding")
         target, processor = binding.Target.from_default_triple(), binding.get_host_cpu_name()
         features = binding.get_host_cpu_features().flatten()
@@ -199,10 +178,10 @@ def _made(binding) -> Machine:
         stored = cache.read(name)
         if stored is not None and (not is_suspect or _is_run_by_child(name)):
             with contextlib.suppress(Exception):  # of LLVM, or of a machine that is wrong
-                return Machine(*_loaded(binding, target, processor, features, stored))
+                return Machine(_loaded(binding, target, processor, features, stored)[0])
             cache.remove(name)
-        compiled = _object(binding, machine_text(), target, processor, features)
-        found = Machine(*_loaded(binding, target, processor, features, compiled))
+        compiled = _object(binding, llvm.sources(sum(exceptions().values())), target, processor, features)
+        found = Machine(_loaded(binding, target, processor, features, compiled)[0])
         cache.write(name, compiled)
     return found
 
@@ -230,13 +209,14 @@ def run_stored(name: str) -> None:
     """Load a stored machine, which computes a little, or raise an error."""
     binding = importlib.import_module("llvmlite.binding")
     target, processor, features = _host(binding)
-    Machine(*_loaded(binding, target, processor, features, cache.read(name) or b""))
+    Machine(_loaded(binding, target, processor, features, cache.read(name) or b"")[0])
 
 
 def _object(binding, text: str, target, processor: str, features: str, level: int = 3) -> bytes:
     """LLVM's text as the processor's code."""
     builder = target.create_target_machine(cpu=processor, features=features, opt=3, jit=True)
-    module = binding.parse_assembly(assembled(text))
+    module = binding.parse_assembly(llvm.assembled(text))
+    module.verify()  # of a label that is there twice LLVM would make code of both blocks, one behind the other
     module.triple = target.triple
     module.data_layout = str(builder.target_data)
     options = binding.create_pipeline_tuning_options(speed_level=level)
@@ -244,11 +224,6 @@ def _object(binding, text: str, target, processor: str, features: str, level: in
     passes = binding.create_pass_builder(builder, options)
     passes.getModulePassManager().run(module, passes)
     return builder.emit_object(module)
-
-
-def machine_text() -> str:
-    mask = sum(exceptions().values())
-    return machine_source.source(mask) + tile_source.source(mask) + sparse_source.TEXT + record_source.TEXT
 
 
 def _loaded(binding, target, processor: str, features: str, compiled: bytes, name: str = "run") -> tuple[Any, int]:
@@ -266,17 +241,15 @@ def _loaded(binding, target, processor: str, features: str, compiled: bytes, nam
 
 
 def _version(binding, processor: str, features: str) -> str:
-    """The key of a machine: its sources, this file with LLVM's options, LLVM, the processor and its flags."""
+    """The key of a machine: this folder's files with its sources and LLVM's options, LLVM, the processor, its flags."""
     import llvmlite
 
     known = hashlib.sha256()
     # What is loaded from disk is run without a look at it, so all that it was made of is in its name. Without the
     # processor's features a home directory that two computers share would give one of them instructions that it does
     # not have.
-    of_arrays = tile_functions, tile_source, tile_sums
-    modules = llvm, machine_source, instructions, machine_parts, record_source, sparse_source, *of_arrays
-    for file in (__file__, *(module.__file__ or "" for module in modules)):
-        known.update(pathlib.Path(file).read_bytes())
+    for file in sorted(pathlib.Path(__file__).parent.glob("*.py")):
+        known.update(file.read_bytes())
     of_llvm = llvmlite.__version__, *map(str, binding.llvm_version_info)
     for text in (*of_llvm, sys.platform, platform.machine(), processor, features, repr(exceptions())):
         known.update(text.encode() + b"\0")

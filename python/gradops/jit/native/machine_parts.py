@@ -5,6 +5,7 @@ At its end the functions that the machine calls: SciPy's, ``logaddexp`` and NumP
 
 from __future__ import annotations
 
+from . import tile_sums
 from .instructions import FUNCTION_NUMBERS, ROUTINE_NUMBERS
 
 FUNCTIONS_USED = ("exp", "log1p", "log", "fmod")
@@ -24,7 +25,7 @@ entry:
   br label %dispatch
 dispatch: ; LLVM copies it to the end of each operation
   %at = phi ptr [%code, %entry], [%next.long, %vector.done], [%next.gather, %gather.done],
-    [%next.again, %again.back], [%next.unless, %unless.far], [%next.short, %short.done]{dispatched_from}
+    [%next.short, %short.done]{dispatched_from}
   %op = load i32, ptr %at
   %op.i = zext i32 %op to i64
   %target.p = getelementptr ptr, ptr @targets, i64 %op.i
@@ -39,7 +40,16 @@ unknown:
 failed:
   ret i32 {failed}
 {scalar_blocks}
-{others}
+; The machine returns so that Python can run a kernel on the memory: exceptions and the kernel's number in one word.
+; It begins again, with clear flags, behind this instruction.
+scalar.outside:
+  %outside = i32 %at[1]
+  %outside.test = ptr %functions[1]
+  %outside.raised = call i32 %outside.test(i32 {exceptions})
+  %outside.number = shl i32 %outside, 8
+  %outside.both = or i32 %outside.raised, %outside.number
+  %outside.r = or i32 %outside.both, {waiting}
+  ret i32 %outside.r
 short.done:
   %next.short = getelementptr i32, ptr %at, i64 {short}
   br label %dispatch
@@ -57,30 +67,18 @@ vector.op:
   %number = and i32 %op, {numbers}
   switch i32 %number, label %unknown [
 {vector_cases}
-    i32 {gather}, label %gather
-    i32 {pick}, label %pick
-    i32 {load}, label %load
-    i32 {store}, label %store
-    i32 {product}, label %product
-    i32 {factor}, label %factor
-    i32 {solved}, label %solved
-    i32 {inverse}, label %inverse
   ]
 {vector_blocks}
-one:
-  %v1 = phi double {reduced}
-  store double %v1, ptr %vout.p
-  br label %vector.done
 vector.done:
   %next.long = getelementptr i32, ptr %at, i64 {long}
   br label %dispatch
 
 ; The positions of a gather follow its words, so the next instruction is as far as there are positions.
-gather:
+vector.gather:
   %g.at = getelementptr i32, ptr %at, i64 {long}
   br label %gather.loop
 gather.loop:
-  %gi = phi i64 [0, %gather], [%gi1, %gather.loop]
+  %gi = phi i64 [0, %vector.gather], [%gi1, %gather.loop]
   %gw = i32 %g.at[%gi]
   %gw.i = sext i32 %gw to i64
   %gv = double %memory[%gw.i]
@@ -92,10 +90,10 @@ gather.done:
   %next.gather = getelementptr i32, ptr %g.at, i64 %n
   br label %dispatch
 
-pick:
+vector.pick:
   br label %pick.loop
 pick.loop:
-  %ki = phi i64 [0, %pick], [%ki1, %pick.loop]
+  %ki = phi i64 [0, %vector.pick], [%ki1, %pick.loop]
   %kb = i64 %vb.p[%ki]
   %kv = double %va.p[%kb * %sa]
   %vout.p[%ki] = double %kv
@@ -103,167 +101,37 @@ pick.loop:
   %kmore = icmp slt i64 %ki1, %n
   br i1 %kmore, label %pick.loop, label %vector.done
 
-load:
-  %load.n = load i64, ptr %vb.p
-  %load.o = mul i64 %load.n, %sa
-  %load.p = getelementptr double, ptr %va.p, i64 %load.o
-  br label %row
-store:
-  %store.n = load i64, ptr %vb.p
-  %store.o = mul i64 %store.n, %sa
-  %store.p = getelementptr double, ptr %vout.p, i64 %store.o
-  br label %row
-row:
-  %from = phi ptr [%load.p, %load], [%va.p, %store]
-  %to = phi ptr [%vout.p, %load], [%store.p, %store]
-  br label %row.loop
-row.loop:
-  %ri = phi i64 [0, %row], [%ri1, %row.loop]
-  %rv = double %from[%ri]
-  %to[%ri] = double %rv
-  %ri1 = add i64 %ri, 1
-  %rmore = icmp slt i64 %ri1, %n
-  br i1 %rmore, label %row.loop, label %vector.done
-
-product:
+vector.product:
   call void @product(ptr %va.p, ptr %vb.p, ptr %vout.p, i64 %n, i64 %c, i64 %sc, i64 %sa, i64 %sb, ptr %functions)
   br label %vector.done
-factor:
+vector.factor:
   call void @factor(ptr %vout.p, ptr %va.p, ptr %vb.p, ptr %vc.p, i64 %n, ptr %functions)
   br label %vector.done
-solved:
+vector.solved:
   call void @solved(ptr %vout.p, ptr %va.p, ptr %vb.p, i64 %c, i64 %n, i64 %sa, ptr %functions)
   br label %vector.done
-inverse:
+vector.inverse:
   call void @inverse(ptr %vout.p, ptr %va.p, ptr %vb.p, i64 %n, ptr %functions)
   br label %vector.done
 }}
 {metadata}
 """
 
-OTHERS = """
-scalar.load:
-{load}
-  %l.from = getelementptr double, ptr %memory, i64 %l.a
-  %l.i = i64 %memory[%l.b]
-  %l.x = double %l.from[%l.i * %l.c]
-  %memory[%l.out] = double %l.x
-  br label %short.done
-scalar.store:
-{store}
-  %s.x = double %memory[%s.a]
-  %s.i = i64 %memory[%s.b]
-  %s.o = mul i64 %s.i, %s.c
-  %s.to = getelementptr double, ptr %memory, i64 %s.out
-  %s.to[%s.o] = double %s.x
-  br label %short.done
-; A position is compared without a sign: one that is still below 0 is beyond every size.
-scalar.index:
-{index}
-  %i.i = i64 %memory[%i.a]
-  %i.negative = icmp slt i64 %i.i, 0
-  %i.end = select i1 %i.negative, i64 %i.b, i64 0
-  %i.at = add i64 %i.i, %i.end
-  %memory[%i.out] = i64 %i.at
-  %i.inside = icmp ult i64 %i.at, %i.b
-  br i1 %i.inside, label %short.done, label %failed
-scalar.require:
-{require}
-  %require.x = double %memory[%require.out]
-  %require.true = fcmp une double %require.x, 0.0
-  br i1 %require.true, label %short.done, label %failed
-; The machine returns so that Python can run a kernel on the memory: exceptions and the kernel's number in one word.
-; It begins again, with clear flags, behind this instruction.
-scalar.outside:
-{outside}
-  %outside.test = ptr %functions[1]
-  %outside.raised = call i32 %outside.test(i32 {exceptions})
-  %outside.number = shl i32 %outside.out.i, 8
-  %outside.both = or i32 %outside.raised, %outside.number
-  %outside.r = or i32 %outside.both, {waiting}
-  ret i32 %outside.r
-; The comparison comes before the step, so the counter ends on its last number, and a body runs once at least.
-scalar.again:
-{again}
-  %again.p = getelementptr double, ptr %memory, i64 %again.out
-  %again.i = load i64, ptr %again.p
-  %again.done = icmp eq i64 %again.i, %again.c
-  br i1 %again.done, label %short.done, label %again.back
-again.back:
-  %again.i1 = add i64 %again.i, %again.b
-  store i64 %again.i1, ptr %again.p
-  %again.far = sub i64 0, %again.a
-  %next.again = getelementptr i32, ptr %at, i64 %again.far
-  br label %dispatch
-scalar.unless:
-{unless}
-  %unless.x = double %memory[%unless.out]
-  %unless.true = fcmp une double %unless.x, 0.0
-  br i1 %unless.true, label %short.done, label %unless.far
-unless.far:
-  %next.unless = getelementptr i32, ptr %at, i64 %unless.a
-  br label %dispatch
-"""
-
-LOOP = """
-{label}:
-{before}
-  br label %{name}.loop
-{name}.loop:
-  %{name}.i = phi i64 [0, %{label}], [%{name}.i1, %{name}.loop]
-{loads}
-{body}
-  %vout.p[%{name}.i] = double %{name}.r, !llvm.access.group !0
-  %{name}.i1 = add i64 %{name}.i, 1
-  %{name}.more = icmp slt i64 %{name}.i1, %n
-  br i1 %{name}.more, label %{name}.loop, label %vector.done, !llvm.loop !{number}
-"""
-
-FOLD = """
-vector.{name}:
-  %{name}.first = load double, ptr %va.p
-  br label %{name}.loop
-{name}.loop:
-  %{name}.i = phi i64 [1, %vector.{name}], [%{name}.i1, %{name}.body]
-  %{name}.s = phi double [%{name}.first, %vector.{name}], [%{name}.r, %{name}.body]
-  %{name}.more = icmp slt i64 %{name}.i, %n
-  br i1 %{name}.more, label %{name}.body, label %one
-{name}.body:
-  %{name}.x = double %va.p[%{name}.i * %sa]
-{body}
-  %{name}.i1 = add i64 %{name}.i, 1
-  br label %{name}.loop
-"""
-
 CALLED = """
 vector.{name}:
   %{name}.s = call double @{name}(ptr %va.p, i64 %n, i64 %sa, ptr %functions)
-  br label %one
+  store double %{name}.s, ptr %vout.p
+  br label %vector.done
 """
 
 OF_ROW = """
 vector.{name}:
-  call void @{name}(ptr %va.p, ptr %vout.p, i64 %n, i64 %sa, ptr %functions)
+  call void @{name}(ptr %memory, i64 %out, i64 %a, i64 %n, i64 %sa, ptr %functions)
   br label %vector.done
 """
 
-DOT = """
-vector.dot:
-  br label %dot.loop
-dot.loop:
-  %dot.i = phi i64 [0, %vector.dot], [%dot.i1, %dot.body]
-  %dot.s = phi double [0.0, %vector.dot], [%dot.s1, %dot.body]
-  %dot.more = icmp slt i64 %dot.i, %n
-  br i1 %dot.more, label %dot.body, label %one
-dot.body:
-  %dot.x = double %va.p[%dot.i * %sa]
-  %dot.y = double %vb.p[%dot.i * %sb]
-  %dot.xy = fmul double %dot.x, %dot.y
-  %dot.s1 = fadd double %dot.s, %dot.xy
-  %dot.i1 = add i64 %dot.i, 1
-  br label %dot.loop
-"""
-
+OF_ROW_GIVEN = "ptr %memory, i64 %out, i64 %a, i64 %n, i64 %stride, ptr %functions"
+"""The parameters of such a function."""
 
 _HELPERS = """
 {intrinsics}
@@ -349,108 +217,6 @@ divide:
   ret double %r
 }}
 
-; A NaN is kept: it is neither larger nor smaller than what follows.
-define internal double @top(ptr %a, i64 %n, i64 %stride) alwaysinline {{
-entry:
-  %first = load double, ptr %a
-  br label %loop
-loop:
-  %i = phi i64 [1, %entry], [%i1, %body]
-  %m = phi double [%first, %entry], [%m1, %body]
-  %more = icmp slt i64 %i, %n
-  br i1 %more, label %body, label %end
-body:
-  %x = double %a[%i * %stride]
-  %larger = fcmp ogt double %m, %x
-  %nan = fcmp uno double %m, %m
-  %keep = or i1 %larger, %nan
-  %m1 = select i1 %keep, double %m, double %x
-  %i1 = add i64 %i, 1
-  br label %loop
-end:
-  ret double %m
-}}
-; The sum of the exponentials of numbers less the largest; they are stored unless there is nowhere to.
-define internal double @exponentials(ptr %a, i64 %n, i64 %stride, double %m, ptr %out, ptr %functions) alwaysinline {{
-entry:
-  %exp = ptr %functions[{exp}]
-  %stored = icmp ne ptr %out, null
-  br label %loop
-loop:
-  %i = phi i64 [0, %entry], [%i1, %next]
-  %s = phi double [0.0, %entry], [%s1, %next]
-  %more = icmp slt i64 %i, %n
-  br i1 %more, label %body, label %end
-body:
-  %x = double %a[%i * %stride]
-  %less = fsub double %x, %m
-  %e = call double %exp(double %less)
-  %s1 = fadd double %s, %e
-  br i1 %stored, label %store, label %next
-store:
-  %out[%i] = double %e
-  br label %next
-next:
-  %i1 = add i64 %i, 1
-  br label %loop
-end:
-  ret double %s
-}}
-define internal double @log(double %x, ptr %functions) alwaysinline {{
-  %log = ptr %functions[{log}]
-  %r = call double %log(double %x)
-  ret double %r
-}}
-; Of an infinite largest number the differences would be NaN; it is the result itself.
-define internal double @logsumexp(ptr %a, i64 %n, i64 %stride, ptr %functions) noinline {{
-  %m = call double @top(ptr %a, i64 %n, i64 %stride)
-  %size = call double @llvm.fabs.f64(double %m)
-  %finite = fcmp olt double %size, 0x7FF0000000000000
-  br i1 %finite, label %add, label %infinite
-infinite:
-  ret double %m
-add:
-  %s = call double @exponentials(ptr %a, i64 %n, i64 %stride, double %m, ptr null, ptr %functions)
-  %l = call double @log(double %s, ptr %functions)
-  %r = fadd double %l, %m
-  ret double %r
-}}
-define internal void @softmax(ptr %a, ptr %out, i64 %n, i64 %stride, ptr %functions) noinline {{
-entry:
-  %m = call double @top(ptr %a, i64 %n, i64 %stride)
-  %s = call double @exponentials(ptr %a, i64 %n, i64 %stride, double %m, ptr %out, ptr %functions)
-  br label %loop
-loop:
-  %i = phi i64 [0, %entry], [%i1, %loop]
-  %p = getelementptr double, ptr %out, i64 %i
-  %x = load double, ptr %p
-  %y = fdiv double %x, %s
-  store double %y, ptr %p
-  %i1 = add i64 %i, 1
-  %more = icmp slt i64 %i1, %n
-  br i1 %more, label %loop, label %end
-end:
-  ret void
-}}
-define internal void @log_softmax(ptr %a, ptr %out, i64 %n, i64 %stride, ptr %functions) noinline {{
-entry:
-  %m = call double @top(ptr %a, i64 %n, i64 %stride)
-  %s = call double @exponentials(ptr %a, i64 %n, i64 %stride, double %m, ptr null, ptr %functions)
-  %l = call double @log(double %s, ptr %functions)
-  br label %loop
-loop:
-  %i = phi i64 [0, %entry], [%i1, %loop]
-  %x = double %a[%i * %stride]
-  %less = fsub double %x, %m
-  %y = fsub double %less, %l
-  %out[%i] = double %y
-  %i1 = add i64 %i, 1
-  %more = icmp slt i64 %i1, %n
-  br i1 %more, label %loop, label %end
-end:
-  ret void
-}}
-
 {positions}
 {product}
 ; NumPy's sum begins with 0.0, so that of negative zeros is 0.0.
@@ -459,67 +225,8 @@ define internal double @sum(ptr %a, i64 %n, i64 %stride, ptr %functions) alwaysi
   %r = fadd double %s, 0.0
   ret double %r
 }}
-; NumPy's pairwise summation: halves above 128 numbers, then eight partial sums.
-define internal double @pairwise(ptr %a, i64 %n, i64 %stride) {{
-  %short = icmp slt i64 %n, 8
-  br i1 %short, label %few, label %many
-{few}
-many:
-  %large = icmp sgt i64 %n, 128
-  br i1 %large, label %split, label %block
-split:
-  %half = sdiv i64 %n, 2
-  %odd = srem i64 %half, 8
-  %n2 = sub i64 %half, %odd
-  %n3 = sub i64 %n, %n2
-  %o2 = mul i64 %n2, %stride
-  %p2 = getelementptr double, ptr %a, i64 %o2
-  %left = call double @pairwise(ptr %a, i64 %n2, i64 %stride)
-  %right = call double @pairwise(ptr %p2, i64 %n3, i64 %stride)
-  %both = fadd double %left, %right
-  ret double %both
-block:
-{first}
-  %rest = srem i64 %n, 8
-  %whole = sub i64 %n, %rest
-  br label %eight
-eight:
-  %k = phi i64 [8, %block], [%k8, %eight.body]
-{partial}
-  %on = icmp slt i64 %k, %whole
-  br i1 %on, label %eight.body, label %join
-eight.body:
-{added}
-  %k8 = add i64 %k, 8
-  br label %eight
-join:
-  %j01 = fadd double %r0, %r1
-  %j23 = fadd double %r2, %r3
-  %j45 = fadd double %r4, %r5
-  %j67 = fadd double %r6, %r7
-  %j03 = fadd double %j01, %j23
-  %j47 = fadd double %j45, %j67
-  %j = fadd double %j03, %j47
-  br label %tail
-{tail}
-}}
+{pairwise}
 """
-
-_ONE_BY_ONE = """
-{name}:
-  %{name}.i = phi i64 [{first}, %{block}], [%{name}.i1, %{name}.body]
-  %{name}.s = phi double [{start}, %{block}], [%{name}.s1, %{name}.body]
-  %{name}.more = icmp slt i64 %{name}.i, %n
-  br i1 %{name}.more, label %{name}.body, label %{name}.done
-{name}.body:
-  %{name}.v = double %a[%{name}.i * %stride]
-  %{name}.s1 = fadd double %{name}.s, %{name}.v
-  %{name}.i1 = add i64 %{name}.i, 1
-  br label %{name}
-{name}.done:
-  ret double %{name}.s
-"""
-
 
 _EXTREME = """
 ; The position of the first extreme, or of the first NaN.
@@ -554,15 +261,17 @@ _FIRST = """
 
 # By insertion: stable, and quick for the few numbers of a row.
 _ARGSORT = """
-define internal void @{name}(ptr %a, ptr %out, i64 %n, i64 %stride, ptr %functions) noinline {{
+define internal void @{name}({given}) noinline {{
 entry:
+  %a.p = getelementptr double, ptr %memory, i64 %a
+  %out.p = getelementptr double, ptr %memory, i64 %out
   br label %loop
 loop:
   %i = phi i64 [0, %entry], [%i1, %placed]
   %more = icmp slt i64 %i, %n
   br i1 %more, label %body, label %end
 body:
-  %x = {type} %a[%i * %stride]
+  %x = {type} %a.p[%i * %stride]
   br label %back
 back:
   %j = phi i64 [%i, %body], [%j1, %shift]
@@ -570,16 +279,16 @@ back:
   br i1 %left, label %compare, label %placed
 compare:
   %j1 = sub i64 %j, 1
-  %b = i64 %out[%j1]
-  %y = {type} %a[%b * %stride]
+  %b = i64 %out.p[%j1]
+  %y = {type} %a.p[%b * %stride]
 {after}
   br i1 %after, label %shift, label %placed
 shift:
-  %out[%j] = i64 %b
+  %out.p[%j] = i64 %b
   br label %back
 placed:
   %k = phi i64 [%j, %compare], [0, %back]
-  %out[%k] = i64 %i
+  %out.p[%k] = i64 %i
   %i1 = add i64 %i, 1
   br label %loop
 end:
@@ -730,7 +439,7 @@ def _positions() -> str:
             better = f"  %better = icmp s{than} i64 %x, %m" if whole else _FIRST.format(than=than)
             found.append(_EXTREME.format(name=prefix + name, type=kind, better=better))
         after = "  %after = icmp sgt i64 %y, %x" if whole else _AFTER_NUMBER
-        found.append(_ARGSORT.format(name=f"{prefix}argsort", type=kind, after=after))
+        found.append(_ARGSORT.format(name=f"{prefix}argsort", given=OF_ROW_GIVEN, type=kind, after=after))
     return "".join(found)
 
 
@@ -754,26 +463,8 @@ def text(exceptions: int) -> str:
         "intrinsics": "\n".join(INTRINSICS),
         **{name: FUNCTION_NUMBERS[name] for name in FUNCTIONS_USED},
     }
-    return _HELPERS.format(product=product, positions=_positions(), **known, **scipys, **_summation())
-
-
-def _summation() -> dict[str, str]:
-    def loads(prefix: str, start: str) -> str:
-        lines = []
-        for i in range(8):
-            p = f"%{prefix}{i}"
-            lines += [f"{p}.k = add i64 {start}, {i}", f"{p} = double %a[{p}.k * %stride]"]
-        return "\n".join(lines)
-
-    partial = "\n".join(f"%r{i} = phi double [%f{i}, %block], [%q{i}, %eight.body]" for i in range(8))
-    added = loads("g", "%k") + "\n" + "\n".join(f"%q{i} = fadd double %r{i}, %g{i}" for i in range(8))
-    return {
-        "few": _ONE_BY_ONE.format(name="few", block="0", first="0", start="-0.0"),
-        "tail": _ONE_BY_ONE.format(name="tail", block="join", first="%whole", start="%j"),
-        "first": loads("f", "0"),
-        "partial": partial,
-        "added": added,
-    }
+    pairwise = tile_sums.pairwise("pairwise", "%stride")
+    return _HELPERS.format(product=product, positions=_positions(), pairwise=pairwise, **known, **scipys)
 
 
 # The parts of a code whose loops are compiled, one after the other: a function like `run` each, and its code.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .llvm import source
+
 PYTHON, ADD, SUBTRACT, MULTIPLY, DIVIDE, NEGATIVE, COPY, CALL = range(8)
 """Ways to the value of an operation, of which the first is Python's, and the last a function of the C library."""
 
@@ -19,7 +21,7 @@ _HASH = """\
 """
 """Where an operation stands in the table, if no other one does."""
 
-TEXT = f"""
+_TEXT = f"""
 ; Row k of `rows`, an operation and up to three operands, is number `base + k`; `places` and `active` are by number.
 ; Operations stand in `words`, and in the table by their hash. Ends with 1, or with 0 behind an operation whose value is
 ; for Python to compute. `s` has all of it, and where to go on.
@@ -258,7 +260,7 @@ def _operands(text: str, order: tuple = (0, 1, 2)) -> str:
     return "".join((read + text).format(i=i, before=i + 1, word=i + 2) for i in order)
 
 
-TEXT += (
+_TEXT += (
     """
 ; From the last operation to the first: the operands of those whose result has a mark get one, each if its bit of
 ; `through` is set.
@@ -312,3 +314,5 @@ begin:
 }
 """
 )
+
+source(lambda exceptions: _TEXT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from array import array
 
 import numpy as np
@@ -44,7 +45,7 @@ def record(program: Program, rows: np.ndarray, places: array, active: array) -> 
     if 2 * (used + count) > len(table.hashes):
         table.hashes = np.full(1 << (4 * (used + count)).bit_length(), -1, np.intc)
         hashes = table.hashes.ctypes.data
-        found.record_again(1, used, words.buffer_info()[0], hashes, len(table.hashes) - 1)
+        found.function("record_again", 5, None)(1, used, words.buffer_info()[0], hashes, len(table.hashes) - 1)
     kinds, ones = _kinds(found), array("i", program.ones)
     # fmt: off
     at = array("q", [
@@ -53,9 +54,9 @@ def record(program: Program, rows: np.ndarray, places: array, active: array) -> 
         numbers.buffer_info()[0], made, kinds.buffer_info()[0], ones.buffer_info()[0], len(ones), found.functions,
     ])
     # fmt: on
-    address = at.buffer_info()[0]
+    address, resume = at.buffer_info()[0], found.function("record", 1, ctypes.c_int64)
     try:
-        while not found.record(address):
+        while not resume(address):
             number, place, *operands = words[WIDTH * (at[_USED] - 1) : WIDTH * at[_USED]]
             what = NumberOperation.known[number]
             values.put(place, what.compute(*[numbers[p] for p in operands[: what.operands]]))
@@ -109,7 +110,7 @@ def mark_operands(rows: np.ndarray, through: np.ndarray, marks: np.ndarray) -> N
     found = machine.machine()
     if found is not None:
         rows = np.ascontiguousarray(rows, np.intc)
-        found.mark_operands(len(rows), rows.ctypes.data, through.ctypes.data, marks.ctypes.data)
+        found.function("mark_operands", 4, None)(len(rows), rows.ctypes.data, through.ctypes.data, marks.ctypes.data)
         return
     for (_, result, x, y, z), bits in zip(rows[::-1].tolist(), through[::-1].tolist()):
         if marks[result]:
@@ -123,7 +124,7 @@ def mark_results(rows: np.ndarray, through: np.ndarray, marks: np.ndarray) -> No
     found = machine.machine()
     if found is not None:
         rows = np.ascontiguousarray(rows, np.intc)
-        found.mark_results(len(rows), rows.ctypes.data, through.ctypes.data, marks.ctypes.data)
+        found.function("mark_results", 4, None)(len(rows), rows.ctypes.data, through.ctypes.data, marks.ctypes.data)
         return
     for (_, result, x, y, z), bits in zip(rows.tolist(), through.tolist()):
         marks[result] |= bits & marks[x] | bits >> 1 & marks[y] | bits >> 2 & marks[z]

@@ -6,6 +6,8 @@ and values. All vectors of positions are of 64 bits. The work space `w` is zeros
 
 from __future__ import annotations
 
+from .llvm import source
+
 _BACKWARDS = """\
 entry:
   br label %column
@@ -23,7 +25,7 @@ begin:
 """
 """Columns from the last to the first: the places of each, and its diagonal element."""
 
-TEXT = (
+_TEXT = (
     """
 ; Column by column by those to the left (George & Liu 1981). The elements to the left in a row stand at `lefts`, whose
 ; columns end at `ends`; row k has those from `before[k]` on. The matrix' elements `from`, in rows `into`, are in column
@@ -255,3 +257,5 @@ next:
 }
 """
 )
+
+source(lambda exceptions: _TEXT)

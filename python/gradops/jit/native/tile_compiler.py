@@ -9,30 +9,27 @@ only which zero is the largest of zeros of both signs is not kept.
 
 from __future__ import annotations
 
-import functools
+import math
 import struct
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from . import tile_functions, tile_run, tile_source, tile_sums
-from .code import BOOL, FLOATS
-from .instructions import OPERATIONS
-from .llvm import DECLARED, EIGHT, LANES, Text, same, wide
+from .code import BOOL
+from .instructions import FUNCTIONS, OPERATIONS
+from .llvm import DECLARED, EIGHT, LANES, Text, inner_loop, same, wide
 from .machine import Machine
 from .machine_parts import INTRINSICS
 from .tile_plan import COLUMN, FULL, ONE, PRODUCT, REPEATED, ROW, SHORT, SPREAD, Instruction, Operand, Written
 
-_ARITHMETIC = (
-    "add", "subtract", "multiply", "divide", "negative", "absolute", "sqrt", "sign", "maximum", "minimum", "fmax",
-    "fmin", "floor", "ceil", "trunc", "rint",
-)  # fmt: skip
-_QUESTIONS = (
-    "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor",
-    "logical_not", "isnan", "isinf", "isfinite",
-)  # fmt: skip
-"""Ufuncs whose loops are written here by the source of the machine's instruction of that name: numbers, truth."""
+_FUNCTIONS = {name: f.source for name, f in FUNCTIONS.items() if f.source and f.largest == math.inf}
+_POWERS = {f"power{n}": source for n, source in tile_functions.POWERS.items()}
+_SOURCES = {**{name: x.source for name, x in OPERATIONS.items()}, **_FUNCTIONS, **_POWERS}
+"""LLVM's sources, as of :class:`.Operation`, by the names of loops."""
+
+_REDUCTIONS = ("add", "maximum", "minimum")
 
 _PAIRWISE = 128
 """Elements of a sum that NumPy does not halve."""
@@ -57,10 +54,10 @@ def compiled(plan: tile_run.Plan, written: Written, machine: Machine) -> tile_ru
     code, texts = written.code, []
     words = plan.words[tile_source.HEAD :].reshape(len(code), tile_source.WORDS)
     once = int(plan.words[4])  # those that are done for a thread's first tile alone, which come first
-    parts = list(_segments(written, once, machine))
+    parts = list(_segments(written, once))
     for i, (start, end, space) in enumerate(parts):
         later = {o for x, _ in code[end:] for o in x.operands[:-1]}
-        texts.append(_Function(f"part{i}", space, code[start:end], later, plan.table, machine).text())
+        texts.append(_Function(f"part{i}", space, code[start:end], later, plan.table).text())
     if not parts:
         return plan
     engine, _ = machine.compiled("\n".join([*_DECLARED, *texts]), "part0", level=1)
@@ -75,44 +72,10 @@ def compiled(plan: tile_run.Plan, written: Written, machine: Machine) -> tile_ru
     return plan._replace(words=np.concatenate([head, full.ravel(), words.ravel()]), held=engine)
 
 
-@functools.cache
-def _functions(machine: Machine) -> dict[Any, str]:
-    """Those of exponentials and logarithms."""
-    return {(machine.address(f"{name}.tile"), 0): source for name, source in tile_functions.FUNCTIONS.items()}
-
-
-@functools.cache
-def _sources(machine: Machine) -> dict[Any, str]:
-    """LLVM's source of elementwise loops, as of :class:`.Operation`, by the loops' addresses."""
-    found: dict[Any, str] = {}
-    double = FLOATS[0]
-    for name in (*_ARITHMETIC, *_QUESTIONS):
-        ufunc = getattr(np, name)
-        for given, out in ((double, double),) if name in _ARITHMETIC else ((double, BOOL), (BOOL, BOOL)):
-            found.setdefault(tile_run.loop(ufunc, *[given] * ufunc.nin, out), OPERATIONS[name].source)
-    found[tile_run.loop(np.positive, double, double)] = OPERATIONS["copy"].source
-    found[machine.address("spread.tile"), 0] = OPERATIONS["copy"].source
-    found[machine.address("where8"), 0] = OPERATIONS["where"].source
-    found.update(_functions(machine))
-    for exponent in tile_source.POWERS:
-        found[machine.address(f"power{exponent}.tile"), 0] = tile_source.power(exponent)
-    found.pop(None, None)  # of functions that NumPy has none of those for
-    return found
-
-
-@functools.cache
-def _reductions(machine: Machine) -> dict[Any, str]:
-    """The names of the loops of reductions by their addresses."""
-    loops = {name: tile_run.loop(getattr(np, name), *FLOATS[:1] * 3) for name in ("add", "maximum", "minimum")}
-    if loops["add"] is not None:
-        loops["add"] = machine.address("sum.tile"), loops["add"][0]
-    return {loop: name for name, loop in loops.items()}
-
-
 # Which instructions go together.
 
 
-def _segments(written: Written, once: int, machine: Machine) -> Iterator[tuple[int, int, _Space]]:
+def _segments(written: Written, once: int) -> Iterator[tuple[int, int, _Space]]:
     """The first instruction of each function, the one after its last, and its loop."""
     rows, width, code = written.rows, written.width, written.code
     spaces = [_Space(1, rows * width, (FULL,), ONE)]
@@ -123,7 +86,7 @@ def _segments(written: Written, once: int, machine: Machine) -> Iterator[tuple[i
     while at < len(code):
         start, found, work = at, spaces, 0
         while at < len(code):
-            within = [space for space in found if _fits(code[at][0], space, machine)]
+            within = [space for space in found if _fits(code[at][0], space)]
             if not within:
                 break
             found = within
@@ -135,15 +98,15 @@ def _segments(written: Written, once: int, machine: Machine) -> Iterator[tuple[i
         at = max(at, start + 1)
 
 
-def _fits(x: Instruction, space: _Space, machine: Machine) -> bool:
+def _fits(x: Instruction, space: _Space) -> bool:
     *given, out = x.operands
     if out in given:
         kinds = [o.kind for o in given if o != out]
-        return x.loop in _reductions(machine) and out.kind == space.scalar and kinds == [space.vectors[0]]
-    if x.loop not in _sources(machine) or x.over == PRODUCT or x.over == SPREAD and space.rows == 1:
+        return x.loop.name in _REDUCTIONS and out.kind == space.scalar and kinds == [space.vectors[0]]
+    if x.loop.name not in _SOURCES or x.over == PRODUCT or x.over == SPREAD and space.rows == 1:
         return False
     # In a short row some of eight lanes are empty, and a row's own number is one: a function takes as long for it.
-    if space.rows > 1 and space.length < REPEATED and x.loop in _functions(machine):
+    if space.rows > 1 and space.length < REPEATED and x.loop.name in _FUNCTIONS:
         return False
     known = {space.scalar, ONE, *(space.vectors if out.kind == space.vectors[0] else ())}
     return out.kind in (space.vectors[0], space.scalar) and all(o.kind in known for o in given)
@@ -171,7 +134,6 @@ class _Function(Text):
         code: list[tuple[Instruction, list[int]]],
         later: set[Operand],
         table: np.ndarray,
-        machine: Machine,
     ):
         super().__init__("begin")
         self.title, self.space, self.table = name, space, table
@@ -179,7 +141,6 @@ class _Function(Text):
         self.row = {o: row for x, rows in code for o, row in zip(x.operands, rows)}
         self.needed = {o for o in self.row if o in later or not table[self.row[o]][1]}
         """Operands that are read from memory after they are written."""
-        self.sources, self.reductions = _sources(machine), _reductions(machine)
         self.bases: dict[int, str] = {}
         self.globals: list[str] = []
         self.scalars: dict[Operand, str] = {}
@@ -198,11 +159,10 @@ class _Function(Text):
             self.loop("0", str(self.space.rows), 1, [], row)
         else:
             row("0", [])
-        head = [*self.globals, f"define void @{self.title}(ptr %arguments, ptr %count, ptr %steps, ptr %data) {{"]
-        head += ["entry:", f"  %room = ptr %arguments[{tile_source.OPERANDS}]"]
-        head += [f"  {base} = ptr %room[{row}]" for row, base in self.bases.items()]
-        head += ["  br label %begin", "begin:"]
-        return "\n".join([*head, *self.lines, "  ret void", "}", ""])
+        bases = [f"  {base} = ptr %room[{row}]" for row, base in self.bases.items()]
+        head = [f"  %room = ptr %arguments[{tile_source.OPERANDS}]", *bases, "  br label %begin", "begin:"]
+        self.lines[:0] = head
+        return "\n".join([*self.globals, inner_loop(self.title, self)])
 
     def _phases(self) -> list[list[Instruction]]:
         """The instructions, in parts of which none reads what another of its part reduces a row to."""
@@ -268,9 +228,9 @@ class _Function(Text):
             scalars = {o: self._scalar(o) for o in given if o.kind not in self.space.vectors}
             if out in given:
                 (operand,) = (o for o in given if o != out)
-                results[out] = self.reductions[x.loop], operand, scalars[out]
+                results[out] = x.loop.name, operand, scalars[out]
             elif out.kind not in self.space.vectors:
-                self._write_scalar(out, self.computed(self.sources[x.loop], [scalars[o] for o in given]))
+                self._write_scalar(out, self.computed(_SOURCES[x.loop.name], [scalars[o] for o in given]))
                 continue
             queue.append((x, {o: self.spread(value) for o, value in scalars.items() if o != out}))
         if queue:
@@ -359,7 +319,7 @@ class _Function(Text):
             if out in given:
                 continue
             operands = [values[o] if o in values else spread[o] for o in given]
-            values[out] = self.computed(wide(self.sources[x.loop]), operands)
+            values[out] = self.computed(wide(_SOURCES[x.loop.name]), operands)
             if out in self.needed:
                 self._write(out, values[out], i, rest)
         return values

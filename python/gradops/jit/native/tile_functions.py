@@ -333,3 +333,32 @@ WAVES = {
     "cos": _wave(1, "{r} = fadd double {t}signed.d, 0.0"),
 }
 """The same of functions of operands up to :data:`LARGEST`."""
+
+
+def _power(exponent: int) -> str:
+    """The source of a power of ``{x}``."""
+    # Of products with their rounding errors, by which the power has the rounding of its last sum alone.
+    lines, last = [], 0
+    for digit in bin(exponent)[3:]:
+        for of_x in (False, True)[: 1 + int(digit)]:
+            h, low = f"{{t}}h{last}" if last else "{x}", f"{{t}}l{last}"
+            other, last = "{x}" if of_x else h, last + 1
+            p, q, out = f"{{t}}h{last}", f"{{t}}q{last}", f"{{t}}l{last}"
+            lines += [f"{p} = fmul double {h}, {other}", f"{q}.n = fneg double {p}"]
+            lines.append(f"{q} = call double @llvm.fma.f64(double {h}, double {other}, double {q}.n)")
+            if last == 1:
+                lines.append(f"{out} = fadd double {q}, 0.0")
+            else:
+                lines.append(f"{q}.c = fmul double {other}, {'1.0' if of_x else '2.0'}")
+                lines.append(f"{out} = call double @llvm.fma.f64(double {low}, double {q}.c, double {q})")
+    # Where a product overflows its rounding error is infinite less infinite, a NaN. Such a low part says nothing, and
+    # the high one alone is the power, infinite as NumPy's.
+    lines.append(f"{{t}}s = fadd double {{t}}h{last}, {{t}}l{last}")
+    lines.append(f"{{t}}size = call double @llvm.fabs.f64(double {{t}}l{last})")
+    lines.append("{t}finite = fcmp olt double {t}size, 0x7FF0000000000000")
+    lines.append(f"{{r}} = select i1 {{t}}finite, double {{t}}s, double {{t}}h{last}")
+    return "\n".join(lines)
+
+
+POWERS = {n: _power(n) for n in range(3, 9)}
+"""The sources of powers of ``{x}``, by the exponent."""

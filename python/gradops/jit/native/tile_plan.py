@@ -15,7 +15,7 @@ from ..steps import Step
 from . import tile_run, tile_source
 from .code import FLOATS
 from .llvm import LANES
-from .tile_run import Plan, Result
+from .tile_run import Loop, Plan, Result
 
 TILE = 1024
 """Elements of a tile."""
@@ -60,10 +60,10 @@ class Instruction(NamedTuple):
         initial: of a reduction, whose result is an operand, too, the loop that copies and the number it begins with.
     """
 
-    loop: tuple[int, int]
+    loop: Loop
     operands: tuple[Operand, ...]
     over: str
-    initial: tuple[tuple[int, int], float] | None = None
+    initial: tuple[Loop, float] | None = None
 
     def begun(self) -> list[Instruction]:
         """It, after the one that it begins with."""
@@ -114,7 +114,7 @@ class Writing:
     """The plan of one group while it is written."""
 
     def __init__(
-        self, program: Program, domain: Domain, members: list[tuple[Step, Work]], outputs: list[int], spread: int
+        self, program: Program, domain: Domain, members: list[tuple[Step, Work]], outputs: list[int], spread: Loop
     ):
         self.program, self.domain, self.members, self.outputs = program, domain, members, outputs
         self.spread = spread
@@ -233,7 +233,7 @@ class Writing:
                 if x.over == FULL and o != out and o.kind in (COLUMN, ROW) and o.dtype == FLOATS[0]:
                     if o not in known:
                         known[o] = Operand(Inner(), FULL, o.dtype)
-                        found.append(Instruction((self.spread, 0), (o, known[o]), SPREAD))
+                        found.append(Instruction(self.spread, (o, known[o]), SPREAD))
                     given[i] = known[o]
             found.append(x._replace(operands=(*given, out)))
         return found
@@ -352,7 +352,7 @@ def _evenly(rows: int, most: int) -> int:
     return each if most % LANES else min(rows, -(-each // LANES) * LANES)
 
 
-def _loop(ufunc: np.ufunc, dtype: np.dtype) -> tuple[int, int]:
+def _loop(ufunc: np.ufunc, dtype: np.dtype) -> Loop:
     found = tile_run.loop(ufunc, *[dtype] * (ufunc.nin + 1))
     assert found is not None
     return found
@@ -365,7 +365,7 @@ def _code(rows: int, per: int, places: int, once: int, words: list[int]) -> np.n
 
 
 def _line(
-    loop: tuple[int, int],
+    loop: Loop,
     rows: list[int],
     counts: list[tuple[int, int]],
     steps: list[int],
@@ -379,7 +379,7 @@ def _line(
         counts, calls: constants, and what is added for each row of a tile.
         steps, far: bytes from element to element, and from call to call.
     """
-    words = [*loop, len(rows), *calls]
+    words = [loop.address, loop.data, len(rows), *calls]
     for part, most in (
         ([n for pair in counts for n in pair], 2 * tile_source.COUNTS),
         (rows, tile_source.OPERANDS),

@@ -17,6 +17,8 @@ from ...autodiff.diagnostics import profiler
 from .. import agreement
 from ..array import Place
 from ..steps import Step
+from .code import BOOL, FLOATS
+from .instructions import OPERATIONS
 from .machine import Machine
 from .run import is_warned_of
 
@@ -25,17 +27,42 @@ _HEAD = object.__basicsize__
 _FUNCTIONS, _DATA = _HEAD + 16, _HEAD + 24
 
 
+class Loop(NamedTuple):
+    """A function that is called as the inner loops of ufuncs are.
+
+    Attributes:
+        address, data: of the function, and of what it takes last.
+        name: of the operation that it does on float64 or truth values, where LLVM's source of that is known.
+    """
+
+    address: int
+    data: int = 0
+    name: str = ""
+
+
+_NAMES = {
+    x.meaning: name
+    for name, x in OPERATIONS.items()
+    if isinstance(x.meaning, np.ufunc) and "%functions" not in x.source
+}
+
+
 @functools.lru_cache(maxsize=1024)
-def loop(ufunc: np.ufunc, *dtypes: Any) -> tuple[int, int] | None:
-    """The addresses of the loop on operands and results of those dtypes, and of its data; None where it has none."""
+def loop(ufunc: np.ufunc, *dtypes: Any) -> Loop | None:
+    """The loop on operands and results of those dtypes; None where the ufunc has none."""
     count = ufunc.nin
     signature = "".join(d.char for d in dtypes[:count]) + "->" + "".join(d.char for d in dtypes[count:])
     try:
         number = ufunc.types.index(signature)
     except ValueError:
         return None
-    found = [_word(_word(id(ufunc) + at) + 8 * number) for at in (_FUNCTIONS, _DATA)]
-    return found[0], found[1]
+    found, data = (_word(_word(id(ufunc) + at) + 8 * number) for at in (_FUNCTIONS, _DATA))
+    name, double = _NAMES.get(ufunc, ""), FLOATS[0]
+    if name and "uitofp i1" in OPERATIONS[name].source:
+        is_known = dtypes[count] == BOOL and {*dtypes[:count]} in ({double}, {BOOL})
+    else:
+        is_known = {*dtypes} == {double}
+    return Loop(found, data, name if is_known else "")
 
 
 _at = ctypes.c_size_t.from_address
@@ -269,7 +296,8 @@ class _State:
         self._size = plan.room
         self._rooms: list[int] = []
         self._next = np.zeros(1, np.int64)
-        self._tiles, self._alone, self._functions = machine.tiles, machine.tiles_alone, machine.functions
+        self._tiles, self._alone = machine.function("tiles", 5), machine.function("tiles.alone", 6)
+        self._functions = machine.functions
         self._words, self._table, self._following = address(plan.words), address(table), address(self._next)
         self._closing = address(plan.closing) if plan.parts else 0
         self._given = self._of_thread(0)

@@ -7,10 +7,13 @@ processors, have loops of their own, and so have powers of whole numbers.
 
 from __future__ import annotations
 
+import math
 import struct
+from collections.abc import Sequence
 
 from . import tile_functions, tile_sums
-from .llvm import DECLARED, EIGHT, LANES, Text, wide
+from .instructions import FUNCTIONS
+from .llvm import DECLARED, EIGHT, LANES, Text, inner_loop, source, wide
 
 OPERANDS = 4
 """The most operands of an instruction, its result among them."""
@@ -168,118 +171,9 @@ _COUNT = """
 
 _STORE = "  %count[{i}] = i64 %count{i}"
 
-# A choice of elements: a loop for each of the two operands that may be one number.
-_WHERE = """
-define void @where{size}(ptr %arguments, ptr %count, ptr %steps, ptr %data) {{
-  %c = load ptr, ptr %arguments
-  %x = ptr %arguments[1]
-  %y = ptr %arguments[2]
-  %out = ptr %arguments[3]
-  %n = load i64, ptr %count
-  %sc = load i64, ptr %steps
-  %sx = i64 %steps[1]
-  %sy = i64 %steps[2]
-  %so = i64 %steps[3]
-  %c.near = icmp eq i64 %sc, 1
-  %o.near = icmp eq i64 %so, {size}
-  %near = and i1 %c.near, %o.near
-  %x.near = icmp eq i64 %sx, {size}
-  %y.near = icmp eq i64 %sy, {size}
-  %x.one = icmp eq i64 %sx, 0
-  %y.one = icmp eq i64 %sy, 0
-  br i1 %near, label %x.any, label %far
-x.any:
-  br i1 %x.near, label %xa, label %x.same
-x.same:
-  br i1 %x.one, label %xo, label %far
-xa:
-  br i1 %y.near, label %aa, label %xa.same
-xa.same:
-  br i1 %y.one, label %ao, label %far
-xo:
-  br i1 %y.near, label %oa, label %xo.same
-xo.same:
-  br i1 %y.one, label %oo, label %far
-{loops}
-end:
-  ret void
-}}
-"""
 
-_WHERE_LOOP = """
-{name}:
-  %{name}.i = phi i64 [0, %{before}], [%{name}.i1, %{name}]
-  %{name}.c = i8 %c[%{name}.i * {sc}]
-  %{name}.is = icmp ne i8 %{name}.c, 0
-  %{name}.x = {kind} %x[%{name}.i * {sx} bytes]
-  %{name}.y = {kind} %y[%{name}.i * {sy} bytes]
-  %{name}.r = select i1 %{name}.is, {kind} %{name}.x, {kind} %{name}.y
-  %out[%{name}.i * {so} bytes] = {kind} %{name}.r
-  %{name}.i1 = add i64 %{name}.i, 1
-  %{name}.more = icmp slt i64 %{name}.i1, %n
-  br i1 %{name}.more, label %{name}, label %end
-"""
-
-_OF_ONE = """define void @{name}.tile(ptr %arguments, ptr %count, ptr %steps, ptr %data) {{
-  %x = load ptr, ptr %arguments
-  %out = ptr %arguments[1]
-  %n = load i64, ptr %count
-  %sx = load i64, ptr %steps
-  %so = i64 %steps[1]
-  %x.near = icmp eq i64 %sx, 8
-  %o.near = icmp eq i64 %so, 8
-  %near = and i1 %x.near, %o.near
-"""
-"""The beginning of a loop of one operand: where both lie, and if their elements lie side by side."""
-
-# Of a wave the data is the loop for a tile in which an element is larger, or none, or whose elements lie apart.
-_LOOK = """
-{begin}  br i1 %near, label %look, label %other
-look:
-  %l = phi i64 [0, %0], [%l1, %look]
-  %bad = phi i64 [0, %0], [%bad1, %look]
-  %l.x = double %x[%l]
-  %l.size = call double @llvm.fabs.f64(double %l.x)
-  %l.small = fcmp ult double %l.size, {largest}
-  %l.number = fcmp ord double %l.x, 0.0
-  %l.good = and i1 %l.small, %l.number
-  %l.bad = select i1 %l.good, i64 0, i64 1
-  %bad1 = or i64 %bad, %l.bad
-  %l1 = add i64 %l, 1
-  %l.more = icmp slt i64 %l1, %n
-  br i1 %l.more, label %look, label %looked
-looked:
-  %any = icmp ne i64 %bad1, 0
-  br i1 %any, label %other, label %each
-other:
-  call void %data(ptr %arguments, ptr %count, ptr %steps, ptr null)
-  ret void
-"""
-
-_APART = """
-{begin}  br i1 %near, label %each, label %apart
-apart:
-  %i = phi i64 [0, %0], [%i1, %apart]
-  %v = double %x[%i * %sx bytes]
-{body}
-  %out[%i * %so bytes] = double %r
-  %i1 = add i64 %i, 1
-  %i.more = icmp slt i64 %i1, %n
-  br i1 %i.more, label %apart, label %end
-end:
-  ret void
-"""
-
-POWERS = range(3, 9)
-"""Exponents of which there are loops."""
-
-
-def source(exceptions: int) -> str:
-    """The text.
-
-    Args:
-        exceptions: the platform's mask of the floating-point exceptions that NumPy warns of.
-    """
+@source
+def _source(exceptions: int) -> str:
     loads = [f"  %{name} = i64 %at[{i}]" for i, name in enumerate(_LOADED, 1)]
     own = 5 + 2 * COUNTS
     tiles = _TILES.format(
@@ -296,75 +190,87 @@ def source(exceptions: int) -> str:
         steps=own + OPERANDS,
         far=own + OPERANDS + STEPS,
     )
-    powers = {f"power{n}": power(n) for n in POWERS}
-    loops = [_each(name, source) for name, source in {**powers, **tile_functions.FUNCTIONS}.items()]
-    loops += [_each(name, source, _LOOK) for name, source in tile_functions.WAVES.items()]
+    loops = [_each(f"power{n}", source) for n, source in tile_functions.POWERS.items()]
+    loops += [_each(name, f.source, f.largest) for name, f in FUNCTIONS.items() if f.source]
     declared = [f"declare double @llvm.fma.f64({', '.join(['double'] * 3)})", *DECLARED]
     return "\n".join([*declared, tiles, _ALONE, _where(8, "i64"), _where(4, "i32"), *loops, tile_sums.source()])
 
 
-def _each(name: str, source: str, apart: str = _APART) -> str:
-    """The loop of an operation of one operand, ``source`` as of :class:`.Operation`.
-
-    Args:
-        apart: what is done where elements lie apart; it goes to ``each`` where they lie side by side.
-    """
-    body = source.format(r="%r", t="%t.", x="%v")
-    begun = _OF_ONE.format(name=name)
-    text = Text("each")
-    whole = text.number("and", "%n", -LANES)
+def _each(name: str, source: str, largest: float = math.inf) -> str:
+    """The loop of an operation of one operand, ``source`` as of :class:`.Operation`, and the largest that it takes."""
+    text = Text()
+    x, out = (text.line(f"ptr %arguments[{i}]") for i in range(2))
+    count = text.line("load i64, ptr %count")
+    strides = [text.line(f"i64 %steps[{i}]") for i in range(2)]
+    is_near = text.both(*[text.line(f"icmp eq i64 {stride}, 8") for stride in strides])
+    near, other = text.label(), text.label()
 
     # The operand and the result may be one array, of which LLVM would not take several elements at once by itself.
     def eight(i: str, _: list) -> list:
-        value = text.computed(wide(source), [text.eight(text.at("%x", i))])
-        text.store(EIGHT, value, text.at("%out", i), ", align 8")
+        value = text.computed(wide(source), [text.eight(text.at(x, i))])
+        text.store(EIGHT, value, text.at(out, i), ", align 8")
         return []
 
-    def one(i: str, _: list) -> list:
-        value = text.computed(source, [text.line(f"load double, ptr {text.at('%x', i)}")])
-        text.store("double", value, text.at("%out", i))
-        return []
+    def in_turn(first: str, *strides: str) -> None:
+        def one(i: str, _: list) -> list:
+            value = text.computed(source, [text.line(f"double {x}[{i} * {strides[0]} bytes]")])
+            text.lines.append(f"  {out}[{i} * {strides[1]} bytes] = double {value}")
+            return []
 
+        text.loop(first, count, 1, [], one)
+
+    def is_beyond(i: str, found: list) -> list:
+        value = text.line(f"double {x}[{i}]")
+        size = text.line(f"call double @llvm.fabs.f64(double {value})")
+        is_small = text.line(f"fcmp ult double {size}, {_bits(largest)}")
+        is_good = text.both(is_small, text.line(f"fcmp ord double {value}, 0.0"))
+        return [text.number("or", found[0], text.line(f"select i1 {is_good}, i64 0, i64 1"))]
+
+    if largest == math.inf:
+        text.branch(is_near, near, other)
+        text.begin(other)
+        in_turn("0", *strides)
+    else:  # the data is the loop for a tile in which an element is larger, or none, or whose elements lie apart
+        text.go_on(is_near, other)
+        (beyond,) = text.loop("0", count, 1, [("i64", "0")], is_beyond)
+        text.branch(text.line(f"icmp eq i64 {beyond}, 0"), near, other)
+        text.begin(other)
+        text.lines.append("  call void %data(ptr %arguments, ptr %count, ptr %steps, ptr null)")
+    text.lines.append("  ret void")
+    text.begin(near)
+    whole = text.number("and", count, -LANES)
     text.loop("0", whole, LANES, [], eight)
-    text.loop(whole, "%n", 1, [], one)
-    first = apart.format(begin=begun, body=body, largest=_bits(tile_functions.LARGEST))
-    return "\n".join([first, "each:", *text.lines, "  ret void", "}", ""])
+    in_turn(whole, "8", "8")
+    return inner_loop(f"{name}.tile", text)
 
 
 def _bits(number: float) -> str:
     return f"0x{struct.pack('>d', number).hex()}"
 
 
-def power(exponent: int) -> str:
-    """The source of a power of ``{x}``, as of :class:`.Operation`."""
-    # Of products with their rounding errors, by which the power has the rounding of its last sum alone.
-    lines, last = [], 0
-    for digit in bin(exponent)[3:]:
-        for of_x in (False, True)[: 1 + int(digit)]:
-            h, low = f"{{t}}h{last}" if last else "{x}", f"{{t}}l{last}"
-            other, last = "{x}" if of_x else h, last + 1
-            p, q, out = f"{{t}}h{last}", f"{{t}}q{last}", f"{{t}}l{last}"
-            lines += [f"{p} = fmul double {h}, {other}", f"{q}.n = fneg double {p}"]
-            lines.append(f"{q} = call double @llvm.fma.f64(double {h}, double {other}, double {q}.n)")
-            if last == 1:
-                lines.append(f"{out} = fadd double {q}, 0.0")
-            else:
-                lines.append(f"{q}.c = fmul double {other}, {'1.0' if of_x else '2.0'}")
-                lines.append(f"{out} = call double @llvm.fma.f64(double {low}, double {q}.c, double {q})")
-    # Where a product overflows its rounding error is infinite less infinite, a NaN. Such a low part says nothing, and
-    # the high one alone is the power, infinite as NumPy's.
-    lines.append(f"{{t}}s = fadd double {{t}}h{last}, {{t}}l{last}")
-    lines.append(f"{{t}}size = call double @llvm.fabs.f64(double {{t}}l{last})")
-    lines.append("{t}finite = fcmp olt double {t}size, 0x7FF0000000000000")
-    lines.append(f"{{r}} = select i1 {{t}}finite, double {{t}}s, double {{t}}h{last}")
-    return "\n".join(lines)
-
-
 def _where(size: int, kind: str) -> str:
-    strides = {"o": "0", "a": str(size)}
-    loops = [
-        _WHERE_LOOP.format(name=x + y, kind=kind, sc=1, sx=strides[x], sy=strides[y], so=size, before=before)
-        for x, y, before in (("a", "a", "xa"), ("a", "o", "xa.same"), ("o", "a", "xo"), ("o", "o", "xo.same"))
-    ]
-    far = _WHERE_LOOP.format(name="each", kind=kind, sc="%sc", sx="%sx", sy="%sy", so="%so", before="far")
-    return _WHERE.format(size=size, loops="\n".join([*loops, "far:\n  br label %each", far]))
+    """The loop of a choice of elements: also a loop for each of the two operands that may be one number."""
+    text, kinds = Text(), ("i8", kind, kind, kind)
+    arrays = [text.line(f"ptr %arguments[{i}]") for i in range(4)]
+    steps = [text.line(f"i64 %steps[{i}]") for i in range(4)]
+    count = text.line("load i64, ptr %count")
+
+    def loop(strides: Sequence[int | str]) -> None:
+        def element(i: str, _: list) -> list:
+            *places, out = [f"{array}[{i} * {stride} bytes]" for array, stride in zip(arrays, strides)]
+            is_first, x, y = [text.line(f"{kind} {place}") for kind, place in zip(kinds, places)]
+            chosen = text.line(f"select i1 {text.line(f'icmp ne i8 {is_first}, 0')}, {kind} {x}, {kind} {y}")
+            text.lines.append(f"  {out} = {kind} {chosen}")
+            return []
+
+        text.loop("0", count, 1, [], element)
+
+    for x in (size, 0):
+        for y in (size, 0):
+            known, other = (1, x, y, size), text.label()
+            text.go_on(text.both(*[text.line(f"icmp eq i64 {s}, {stride}") for s, stride in zip(steps, known)]), other)
+            loop(known)
+            text.lines.append("  ret void")
+            text.begin(other)
+    loop(steps)
+    return inner_loop(f"where{size}", text)

@@ -1,16 +1,56 @@
-"""Sums, products of matrices with vectors, and repeated rows, for :mod:`.tile_source`: eight float64 at once.
+"""Sums, products of matrices with vectors, and repeated rows, of which tiles take eight float64 at once.
 
 The sum is NumPy's pairwise one to the bit: its eight partial sums are the parts of one vector.
 """
 
 from __future__ import annotations
 
-from .llvm import EIGHT, LANES, Text
+from collections.abc import Callable
+
+from .llvm import EIGHT, LANES, Text, inner_loop
 
 
 def source() -> str:
     """The text."""
-    return "\n".join([_DECLARED, JOINED, _SUM, _SPREAD, _matrix_by_vector(), _vector_by_matrix()])
+    functions = pairwise("pairwise.near", "1"), _SUM, _spread(), _matrix_by_vector(), _vector_by_matrix()
+    return "\n".join([_DECLARED, JOINED, *functions])
+
+
+def pairwise(name: str, stride: str) -> str:
+    """NumPy's sum of numbers that are so far apart, or side by side: halves above 128 of them, then eight parts."""
+    text, is_near = Text(), stride == "1"
+    kind = EIGHT if is_near else "double"
+
+    def element(i: str) -> str:
+        return text.line(f"double %a[{i} * {stride}]")
+
+    def eight(i: str) -> list[str]:
+        if is_near:
+            return [text.eight(text.at("%a", i))]
+        return [element(text.number("add", i, k)) for k in range(LANES)]
+
+    def added(i: str, parts: list) -> list:
+        return [text.added(part, x, kind) for part, x in zip(parts, eight(i))]
+
+    def of_eights() -> str:
+        parts = text.loop(str(LANES), whole, LANES, [(kind, part) for part in eight("0")], added)
+        return text.joined(*parts) if is_near else text.halved(parts)
+
+    few = text.label()
+    text.go_on(text.line("icmp sgt i64 %n, 128"), few)
+    half = text.number("and", text.number("sdiv", "%n", 2), -LANES)
+    second = text.at("%a", text.number("mul", half, stride))
+    calls = [("%a", half), (second, text.number("sub", "%n", half))]
+    halves = [text.line(f"call double @{name}(ptr {a}, i64 {n}, i64 {stride})") for a, n in calls]
+    text.lines.append(f"  ret double {text.halved(halves)}")
+    text.begin(few)
+    # NumPy begins a sum one by one with -0.0, the number that changes no other, and adds the whole to what the result
+    # holds, which is 0.0 at first: a sum of negative zeros is 0.0.
+    whole = text.number("and", "%n", -LANES)
+    start = text.chosen(text.line(f"icmp ne i64 {whole}, 0"), of_eights, "-0.0")
+    (total,) = text.loop(whole, "%n", 1, [("double", start)], lambda i, s: [text.added(s[0], element(i), "double")])
+    head = f"define internal double @{name}(ptr %a, i64 %n, i64 %stride) {{\nentry:"
+    return "\n".join([head, *text.lines, f"  ret double {total}", "}", ""])
 
 
 JOINED = """
@@ -45,56 +85,7 @@ define internal <8 x i1> @first(i64 %n) alwaysinline {
 }
 """
 
-# NumPy begins a sum one by one with -0.0, the number that changes no other, and adds the whole to what the result
-# holds, which is 0.0 at first: a sum of negative zeros is 0.0.
 _SUM = """
-define internal double @pairwise.near(ptr %a, i64 %n) {
-  %large = icmp sgt i64 %n, 128
-  br i1 %large, label %split, label %block
-split:
-  %half = sdiv i64 %n, 2
-  %n2 = and i64 %half, -8
-  %n3 = sub i64 %n, %n2
-  %p2 = getelementptr double, ptr %a, i64 %n2
-  %left = call double @pairwise.near(ptr %a, i64 %n2)
-  %right = call double @pairwise.near(ptr %p2, i64 %n3)
-  %both = fadd double %left, %right
-  ret double %both
-block:
-  %whole = and i64 %n, -8
-  %few = icmp eq i64 %whole, 0
-  br i1 %few, label %tail, label %begin
-begin:
-  %r0 = load <8 x double>, ptr %a, align 8
-  br label %eight
-eight:
-  %k = phi i64 [8, %begin], [%k8, %add]
-  %r = phi <8 x double> [%r0, %begin], [%r1, %add]
-  %on = icmp slt i64 %k, %whole
-  br i1 %on, label %add, label %join
-add:
-  %p = getelementptr double, ptr %a, i64 %k
-  %v = load <8 x double>, ptr %p, align 8
-  %r1 = fadd <8 x double> %r, %v
-  %k8 = add i64 %k, 8
-  br label %eight
-join:
-  %j = call double @joined(<8 x double> %r)
-  br label %tail
-tail:
-  %i = phi i64 [0, %block], [%whole, %join], [%i1, %one]
-  %s = phi double [-0.0, %block], [%j, %join], [%s1, %one]
-  %more = icmp slt i64 %i, %n
-  br i1 %more, label %one, label %done
-one:
-  %w = double %a[%i]
-  %s1 = fadd double %s, %w
-  %i1 = add i64 %i, 1
-  br label %tail
-done:
-  ret double %s
-}
-
 define void @sum.tile(ptr %arguments, ptr %count, ptr %steps, ptr %data) {
   %out = load ptr, ptr %arguments
   %x = ptr %arguments[1]
@@ -107,7 +98,7 @@ define void @sum.tile(ptr %arguments, ptr %count, ptr %steps, ptr %data) {
   br i1 %ours, label %here, label %other
 here:
   %before = load double, ptr %out
-  %s = call double @pairwise.near(ptr %x, i64 %n)
+  %s = call double @pairwise.near(ptr %x, i64 %n, i64 1)
   %sum = fadd double %before, %s
   store double %sum, ptr %out
   ret void
@@ -117,65 +108,51 @@ other:
 }
 """
 
-_SPREAD = """
-define void @spread.tile(ptr %arguments, ptr %count, ptr %steps, ptr %data) {
-entry:
-  %x = load ptr, ptr %arguments
-  %out = ptr %arguments[1]
-  %rows = load i64, ptr %count
-  %width = i64 %count[1]
-  %along = load i64, ptr %steps
-  %across = i64 %steps[1]
-  %is.row = icmp eq i64 %across, 0
-  br label %row
-row:
-  %r = phi i64 [0, %entry], [%r1, %next]
-  %from.o = mul i64 %r, %across
-  %from = getelementptr i8, ptr %x, i64 %from.o
-  %to.o = mul i64 %r, %width
-  %to = getelementptr double, ptr %out, i64 %to.o
-  br i1 %is.row, label %copy, label %same
-same:
-  %number = load double, ptr %from
-  br label %fill
-fill:
-  %c = phi i64 [0, %same], [%c1, %fill]
-  %to[%c] = double %number
-  %c1 = add i64 %c, 1
-  %c.more = icmp slt i64 %c1, %width
-  br i1 %c.more, label %fill, label %next
-copy:
-  %k = phi i64 [0, %row], [%k1, %copy]
-  %k.x = double %from[%k]
-  %to[%k] = double %k.x
-  %k1 = add i64 %k, 1
-  %k.more = icmp slt i64 %k1, %width
-  br i1 %k.more, label %copy, label %next
-next:
-  %r1 = add i64 %r, 1
-  %r.more = icmp slt i64 %r1, %rows
-  br i1 %r.more, label %row, label %end
-end:
-  ret void
-}
-"""
+
+def _spread() -> str:
+    """A row, or a number for each, repeated to an array."""
+    text = Text()
+    x, out = (text.line(f"ptr %arguments[{i}]") for i in range(2))
+    rows, width = (text.line(f"i64 %count[{i}]") for i in range(2))
+    across = text.line("i64 %steps[1]")
+    is_row = text.line(f"icmp eq i64 {across}, 0")
+
+    def row(r: str, _: list) -> list:
+        target = text.at(out, text.number("mul", r, width))
+        copy, same, after = (text.label() for _ in range(3))
+
+        def filled(read: Callable[[str], str]) -> None:
+            def element(i: str, _: list) -> list:
+                text.store("double", read(i), text.at(target, i))
+                return []
+
+            text.loop("0", width, 1, [], element)
+            text.go(after)
+
+        text.branch(is_row, copy, same)
+        text.begin(same)
+        number = text.line(f"double {x}[{r} * {across} bytes]")
+        filled(lambda i: number)
+        text.begin(copy)
+        filled(lambda i: text.line(f"double {x}[{i}]"))
+        text.begin(after)
+        return []
+
+    text.loop("0", rows, 1, [], row)
+    return inner_loop("spread.tile", text)
+
 
 # BLAS, which NumPy calls, adds in an order of its own that depends on the processor: a product has no bits that would
 # have to be the same. What must be is that they do not depend on threads, so each row, or each tile's part of a column,
 # is added in one order, whoever does it.
 
 
-def _product(name: str, text: Text) -> str:
-    head = f"""
-define void @{name}.tile(ptr %arguments, ptr %count, ptr %steps, ptr %data) {{
-entry:
-  %x = load ptr, ptr %arguments
-  %v = ptr %arguments[1]
-  %out = ptr %arguments[2]
-  %first = i64 %count[1]
-  %second = i64 %count[2]
-"""
-    return head + "\n".join([*text.lines, "  ret void", "}", ""])
+def _product() -> Text:
+    """The beginning of a product: the matrix, the vector, the result, and two of its counts."""
+    text = Text()
+    text.lines += ["  %x = load ptr, ptr %arguments", "  %v = ptr %arguments[1]", "  %out = ptr %arguments[2]"]
+    text.lines += ["  %first = i64 %count[1]", "  %second = i64 %count[2]"]
+    return text
 
 
 _ZERO = EIGHT, "zeroinitializer"
@@ -183,7 +160,7 @@ _ZERO = EIGHT, "zeroinitializer"
 
 def _matrix_by_vector() -> str:
     """A number for each row: eight rows at once, then the rest one by one."""
-    text = Text()
+    text = _product()
     whole = text.number("and", "%second", -LANES)
     mask = text.line(f"call <8 x i1> @first(i64 {text.number('sub', '%second', whole)})")
     end = text.eight(text.at("%v", whole), mask)
@@ -210,7 +187,7 @@ def _matrix_by_vector() -> str:
     eights = text.number("and", "%first", -LANES)
     text.loop("0", eights, LANES, [], of_rows(LANES))
     text.loop(eights, "%first", 1, [], of_rows(1))
-    return _product("matvec", text)
+    return inner_loop("matvec.tile", text)
 
 
 def _sums(text: Text, vectors: list[str]) -> str:
@@ -227,7 +204,7 @@ def _sums(text: Text, vectors: list[str]) -> str:
 
 def _vector_by_matrix() -> str:
     """A number for each column: 32 columns at once, then eight, or the last few, with four sums each."""
-    text = Text()
+    text = _product()
     tile = text.number("mul", "%first", "%second")  # columns, rows
 
     def factor(i: str) -> tuple[str, str]:
@@ -271,4 +248,4 @@ def _vector_by_matrix() -> str:
     columns = text.number("and", "%first", -4 * LANES)
     text.loop("0", columns, 4 * LANES, [], wide)
     text.loop(columns, "%first", LANES, [], few)
-    return _product("vecmat", text)
+    return inner_loop("vecmat.tile", text)

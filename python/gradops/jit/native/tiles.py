@@ -25,10 +25,12 @@ from ..program import Program
 from ..steps import Step
 from ..table import Rows
 from . import machine as machines
-from . import tile_compiler, tile_functions, tile_run, tile_source
+from . import tile_compiler, tile_run, tile_source
 from .code import BOOL, FLOATS
+from .instructions import FUNCTIONS
 from .plan import LARGEST, LARGEST_CALL, Plan
 from .registry import known_of
+from .tile_functions import POWERS
 from .tile_plan import (
     COLUMN,
     FULL,
@@ -45,7 +47,7 @@ from .tile_plan import (
     Work,
     Writing,
 )
-from .tile_run import PARALLEL, Tiles
+from .tile_run import PARALLEL, Loop, Tiles
 
 FEWEST = 2
 """Instructions of a group: one alone is no faster than NumPy's call, unless its loop is, or threads share it."""
@@ -53,9 +55,8 @@ FEWEST = 2
 NATIVE = "native"
 """The name of a group's step."""
 
-_WAVES = frozenset((np.sin, np.cos))
-_FUNCTIONS = frozenset(getattr(np, name) for name in tile_functions.FUNCTIONS)
-"""Both have loops of the machine's, which take several elements at once, where NumPy's may take one."""
+_FUNCTIONS = {f.meaning: name for name, f in FUNCTIONS.items() if f.source}
+"""Those that have loops of the machine's, which take several elements at once, where NumPy's may take one."""
 
 
 class Factors(NamedTuple):
@@ -276,9 +277,9 @@ class _Grouping:
             dtypes: tuple[Any, ...] = (BOOL, value.dtype, value.dtype, value.dtype)
             if given[0] not in (BOOL, bool) or value.dtype not in FLOATS:
                 return None
-            loop = (self.machine.address(f"where{value.dtype.itemsize}"), 0)
+            loop = self._own(f"where{value.dtype.itemsize}", "where" if value.dtype == FLOATS[0] else "")
         elif isinstance(ufunc, int):
-            dtypes, loop = (FLOATS[0], FLOATS[0]), (self.machine.address(f"power{ufunc}.tile"), 0)
+            dtypes, loop = (FLOATS[0], FLOATS[0]), self._own(f"power{ufunc}.tile", f"power{ufunc}")
         else:
             try:
                 dtypes = ufunc.resolve_dtypes((*given, None))
@@ -305,14 +306,18 @@ class _Grouping:
             return None
         return Instruction(loop, (*operands, Operand(out, over, dtypes[-1])), over)
 
-    def _loop(self, ufunc: np.ufunc, *dtypes) -> tuple[int, int] | None:
+    def _own(self, title: str, name: str = "", data: int = 0) -> Loop:
+        """A loop of the machine's."""
+        return Loop(self.machine.address(title), data, name)
+
+    def _loop(self, ufunc: np.ufunc, *dtypes) -> Loop | None:
         """NumPy's loop, or the machine's, which a wave's calls for large elements."""
-        found = tile_run.loop(ufunc, *dtypes)
-        if found is None or dtypes[0] != FLOATS[0] or not machines.has_fused():
+        found, name = tile_run.loop(ufunc, *dtypes), _FUNCTIONS.get(ufunc)
+        if found is None or name is None or dtypes[0] != FLOATS[0] or not machines.has_fused():
             return found
-        if ufunc in _WAVES and not found[1]:
-            return self.machine.address(f"{ufunc.__name__}.tile"), found[0]
-        return (self.machine.address(f"{ufunc.__name__}.tile"), 0) if ufunc in _FUNCTIONS else found
+        if FUNCTIONS[name].largest == math.inf:
+            return self._own(f"{name}.tile", name)
+        return found if found.data else self._own(f"{name}.tile", data=found.address)
 
     @rule("tiles", "reshape", "expand_dims", "squeeze", "ravel", "broadcast_to", "real", "conj")
     def _alias(self, step: Step, value) -> None:
@@ -356,7 +361,7 @@ class _Grouping:
         ):
             ones = Operand(Inner(), COLUMN, value.dtype)
             fill = Instruction(copy, (Operand.number(1.0, value.dtype), ones), COLUMN)
-            product = Instruction((self.machine.address("vecmat.tile"), 0), (operand, ones, out), PRODUCT)
+            product = Instruction(self._own("vecmat.tile"), (operand, ones, out), PRODUCT)
             return Work(domain, [fill, product], out, ufunc, divisor)
         is_divided = kind == COLUMN and divisor != 1.0
         total = Operand(Inner(), COLUMN, value.dtype) if is_divided else out
@@ -415,7 +420,7 @@ class _Grouping:
         if loop is None or copy is None:
             return None
         if value.dtype == FLOATS[0] and machines.has_fused():
-            loop = self.machine.address("vecmat.tile" if is_turned else "matvec.tile"), 0
+            loop = self._own("vecmat.tile" if is_turned else "matvec.tile")
         kind = self.seen(vector, COLUMN if is_turned else ROW, domain)
         source = Place(self.root(vector))
         instructions: list[Instruction] = []
@@ -435,11 +440,11 @@ class _Grouping:
         instructions.append(Instruction(loop, (of_all, operand, out), PRODUCT))
         return Work(domain, instructions, out, np.add if is_turned else None)
 
-    def _reducing(self, ufunc: np.ufunc, dtype: np.dtype) -> tuple[int, int] | None:
+    def _reducing(self, ufunc: np.ufunc, dtype: np.dtype) -> Loop | None:
         """The loop of a reduction."""
         found = tile_run.loop(ufunc, dtype, dtype, dtype)
         if found and ufunc is np.add and dtype == FLOATS[0]:
-            return self.machine.address("sum.tile"), found[0]
+            return self._own("sum.tile", "add", found.address)
         return found
 
     @rule("tiles", "softmax", "log_softmax", "logsumexp")
@@ -560,7 +565,7 @@ class _Grouping:
         """True if a group is faster than NumPy's calls."""
         if sum(len(works[i].instructions) for i in members) >= FEWEST:
             return True
-        return any(self.given[i].function in _WAVES | _FUNCTIONS or works[i].domain.rows >= PARALLEL for i in members)
+        return any(self.given[i].function in _FUNCTIONS or works[i].domain.rows >= PARALLEL for i in members)
 
     def _is_idle(self, step, needed: set[int]) -> bool:
         return not isinstance(step, Rows) and self._source(step) is not None and step.places[0] not in needed
@@ -598,7 +603,7 @@ class _Grouping:
         steps = [self.given[i] for i in members]
         outputs = [step.places[0] for step in steps if step.places[0] in needed]
         done = [(step, works[i]) for step, i in zip(steps, members)]
-        writing = Writing(self.program, domain, done, outputs, self.machine.address("spread.tile"))
+        writing = Writing(self.program, domain, done, outputs, self._own("spread.tile", "copy"))
         plan, inputs, written = writing.plan()
         redone = self._redone(inputs, members)
         unread = {p for step in redone for p in step.uses if p in self.program.constants}.difference(inputs)
@@ -649,7 +654,7 @@ def _power(grouping: _Grouping, out, x, exponent):
         known = np.nan
     if known == 2:
         return [(np.multiply, (x, x), Place(out))]
-    if known in tile_source.POWERS and _dtype_of(grouping.example(x)) == FLOATS[0] and machines.has_fused():
+    if known in POWERS and _dtype_of(grouping.example(x)) == FLOATS[0] and machines.has_fused():
         return [(int(known), (x,), Place(out))]
     return [(np.power, (x, exponent), Place(out))]
 

@@ -110,7 +110,7 @@ class Columns:
         self._kept = [np.ascontiguousarray(x, np.int64) for x in of_factor]
         self._at = [self.size, *[x.ctypes.data for x in self._kept]]
         self._factor, self._forward, self._backward, self._inverse = (
-            ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_size_t] * count)(native.address(f"sparse_{name}"))
+            native.function(f"sparse_{name}", count, ctypes.c_int64)
             for name, count in (("factor", 12), ("forward", 5), ("backward", 5), ("inverse", 7))
         )
 
