@@ -1,4 +1,4 @@
-"""A group of steps on large arrays as one call, on as many processors as are there, and its replay by NumPy."""
+"""A group of steps on large arrays as one call, on as many processors as are there, also by the reference executor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 from ...autodiff.diagnostics import profiler
 from .. import agreement
 from ..array import Place
-from ..steps import Step
+from ..reference import Reference
 from .code import BOOL, FLOATS
 from .instructions import OPERATIONS
 from .machine import Machine
@@ -93,7 +93,7 @@ def are_known() -> bool:
     return bool(x[2] == 5.0)
 
 
-# A group of steps on large arrays as one call, on as many processors as are there, and its replay by NumPy ------------
+# A group of steps on large arrays as one call ------------------------------------------------------------------------
 
 
 PARALLEL = 200_000
@@ -152,16 +152,13 @@ class Tiles:
         self,
         machine: Machine,
         plan: Plan,
-        steps: list[Step],
-        inputs: list[int],
-        outputs: list[int],
-        constants: dict[int, np.ndarray],
+        reference: Reference,
         compiled: Callable[[], Plan],
     ):
         self.names: Counter[str] = Counter()
         self.__name__ = "native"
         self._machine, self._plan = machine, plan
-        self._steps, self._inputs, self._outputs, self._constants = steps, inputs, outputs, constants
+        self._reference = reference
         self._free: list[_State] = []
         self._compiled, self._until_compiled = compiled, WORTH
         self._pace = _Pace()
@@ -191,7 +188,7 @@ class Tiles:
         results, raised = self._run(plan, state, arrays, self._pace)
         # The tiles wrote to results and rooms alone, never to an argument, so NumPy can do it all again.
         if raised and is_warned_of(raised):
-            results = self._replayed(arrays)
+            results = self._reference(*arrays)
         else:
             results = [x if x.ndim else x[()] for x in results]
         if plan is self._plan:
@@ -236,12 +233,6 @@ class Tiles:
                 agreement.report(f"a group compiled by LLVM ({', '.join(self.names)})", stacklevel=4)
                 return
         self._plan, self._free, self._pace = plan, [state], pace
-
-    def _replayed(self, arrays) -> list:
-        values = {**self._constants, **dict(zip(self._inputs, arrays))}
-        for step in self._steps:
-            (values[step.places[0]],) = [step.function(*step.given(values.__getitem__))]
-        return [values[place] for place in self._outputs]
 
 
 class _Pace:

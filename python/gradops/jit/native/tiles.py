@@ -22,8 +22,9 @@ from ...ops._dispatch import facts_of
 from ...ops._registry import rule, rule_of
 from ..array import Place
 from ..program import Program
+from ..reference import Reference
 from ..steps import Step
-from ..table import Rows
+from ..table import Rows, joined
 from . import machine as machines
 from . import tile_compiler, tile_run, tile_source
 from .code import BOOL, FLOATS
@@ -609,7 +610,8 @@ class _Grouping:
         unread = {p for step in redone for p in step.uses if p in self.program.constants}.difference(inputs)
         constants = {p: self._constant(p) for p in unread}
         compiled = functools.partial(tile_compiler.compiled, plan, written, self.machine)
-        function = Tiles(self.machine, plan, redone, inputs, outputs, constants, compiled)
+        reference = Reference(joined(redone[0].table, redone), inputs, list(map(Place, outputs)), constants)
+        function = Tiles(self.machine, plan, reference, compiled)
         function.names = Counter(step.name for step in steps)
         return Step(NATIVE, function, tuple(map(Place, inputs)), tuple(outputs), True)
 
