@@ -139,6 +139,7 @@ print.gradops_compiled <- function(x, ...) {
 #
 # If `f` changes a variable that it closes over, the trace is undone and `f` runs uncompiled, by `make(f, here, FALSE)`;
 # from the second time in a row on, always. With `fixed`, each trace finds the variables with their present values.
+# `members` are arguments by name of what is made, of any names, which are not those of `f`.
 compiled_calls <- function(f, make, caller = direct_caller, fixed = FALSE) { # nolint: cyclocomp_linter. As one.
   then <- if (fixed) captured(f)
   here <- new.env()
@@ -154,18 +155,17 @@ compiled_calls <- function(f, make, caller = direct_caller, fixed = FALSE) { # n
     }
     call_traced(f, list(...))
   }
-  as_it_stands <- function(arguments, in_r) {
+  as_it_stands <- function(arguments, in_r, members) {
     here$names <- lapply(arguments, names_within)
-    result <- call_python(make(f, here, FALSE), arguments, in_r = in_r)
+    result <- call_python(make(f, here, FALSE), c(arguments, members), in_r = in_r)
     if (in_r) py_to_r(result) else result
   }
-  call_compiled <- function(arguments, in_r, plain) {
+  call_compiled <- function(arguments, in_r, plain, members) {
     if (plain) {
-      direct(arguments)
-    } else if (in_r) {
-      py_to_r(call_python(compiled, arguments, in_r = TRUE))
+      direct(arguments, members)
     } else {
-      call_python(compiled, arguments)
+      result <- call_python(compiled, c(arguments, members), in_r = in_r)
+      if (in_r) py_to_r(result) else result
     }
   }
   # TRUE if `f` has changed something; the change is then undone.
@@ -181,10 +181,10 @@ compiled_calls <- function(f, make, caller = direct_caller, fixed = FALSE) { # n
     if (changing) warn_changing(changes)
     TRUE
   }
-  run <- function(arguments, in_r = TRUE) {
+  run <- function(arguments, in_r = TRUE, members = list()) {
     if (changing) {
       hold(then, environment())
-      return(as_it_stands(arguments, in_r))
+      return(as_it_stands(arguments, in_r, members))
     }
     previous <- compiled
     known <- !is.null(compiled) && identical(session, state$session) && (fixed || !changed(watched))
@@ -217,9 +217,9 @@ compiled_calls <- function(f, make, caller = direct_caller, fixed = FALSE) { # n
     frame <<- environment()
     seed <- random_state()
     result <- if (fresh) {
-      unless_it_changes(call_compiled(arguments, in_r, plain), function() trace)
+      unless_it_changes(call_compiled(arguments, in_r, plain, members), function() trace)
     } else {
-      call_compiled(arguments, in_r, plain)
+      call_compiled(arguments, in_r, plain, members)
     }
     frame <<- NULL
     done <- trace
@@ -231,7 +231,7 @@ compiled_calls <- function(f, make, caller = direct_caller, fixed = FALSE) { # n
         refuse_random_numbers()
       }
       if (has_changed(done)) {
-        return(as_it_stands(arguments, in_r))
+        return(as_it_stands(arguments, in_r, members))
       }
     }
     if (!is.null(state$tracing)) pass_on(watched)
@@ -339,8 +339,8 @@ same_names <- function(arguments, others, plain) {
 # A function of plain arguments that calls the compiled function and returns R's values: see interop/r/jit.py.
 direct_caller <- function(compiled) {
   direct <- call_core("interop.r.direct", compiled)
-  function(arguments, call = users_call()) {
-    result <- py_call_list(direct, as_operands(arguments))
+  function(arguments, members = list(), call = users_call()) {
+    result <- py_call_list(direct, as_operands(arguments), as_operands(members))
     if (class(result)[1L] == failure_class) raise(result, call)
     py_to_r(result)
   }
@@ -391,11 +391,11 @@ pair_caller <- function(compiled) { # nolint: cyclocomp_linter. Its functions co
     }
     found
   }
-  structure(alone = alone, function(arguments, call = users_call()) {
+  structure(alone = alone, function(arguments, members = list(), call = users_call()) {
     size <- length(arguments[[1L]]) + 1L
     if (length(memory) != size) of_size(size)
     if (is.null(direct)) {
-      return(general(arguments, call))
+      return(general(arguments, call = call))
     }
     operands <- as_operands(arguments)
     result <- py_call_list(direct, operands)
