@@ -69,15 +69,17 @@ jit <- function(f, static_argnums = integer(), native = TRUE) {
 
 #' Explain what was compiled
 #'
-#' `explain()` tells what [jit()] compiled of a function, and why it was traced more than once.
-#' @param x A function of [jit()], an [objective()] or a [likelihood()], compiled.
+#' `explain()` tells what [jit()] compiled of a function, and why it was traced more than once; and whether repeated
+#' derivatives of a function are compiled, or why not (see [gradient()]).
+#' @param x A function of [jit()], an [objective()] or a [likelihood()]; a function whose derivatives were taken, or one
+#'   of [grad_fn()], [value_and_grad()] or [hessian_fn()].
 #' @param ... Not used.
 #' @returns A character vector of class `gradops_explanation`, which prints one element on a line. For each signature on
 #'   NumPy: dtypes and shapes, the steps of its program, how many run as native code, and why the others do not. Then
 #'   the reason for each further trace: a new shape, dtype or number, a variable that `f` reads and that has changed
 #'   (with both values, if they are single ones), or another branch, with the call that decided it.
 #' @section Errors:
-#' - `gradops_error_type`: `x` is not compiled.
+#' - `gradops_error_type`: `x` is none of these.
 #' @seealso [jit()].
 #' @examplesIf gradops_available()
 #' rate <- 0.1
@@ -94,8 +96,10 @@ explain <- function(x, ...) {
 
 #' @export
 explain.default <- function(x, ...) {
-  said <- if (inherits(x, c("gradops_compiled", "gradops_objective"))) attr(x, "explain")
-  if (!is.function(said)) {
+  said <- attr(x, "explain")
+  is_known <- is.function(said) && inherits(x, c("gradops_compiled", "gradops_objective"))
+  said <- if (is_known) said() else if (is.function(x)) explained_repetition(x)
+  if (is.null(said)) {
     abort(
       c(
         sprintf("`x` must be a compiled function or objective; got %s.", friendly(x)),
@@ -104,7 +108,7 @@ explain.default <- function(x, ...) {
       class = c("gradops_error_type", "gradops_error"), call = users_call()
     )
   }
-  structure(said(), class = "gradops_explanation")
+  structure(said, class = "gradops_explanation")
 }
 
 #' @rawNamespace
