@@ -169,12 +169,12 @@ is_about <- function(reference, f) {
 
 differentiated_lately <- new.env(parent = emptyenv())
 
-# A derivative of `f` by a program, `of` "gradient" (with the value), "hessian" or "jacobian"; NULL if there is none.
+# The `of` of `f` by a program: "gradient" (with the value), "hessian" or "jacobian"; NULL without a program.
 by_program <- function(of, f, x, extra) {
   if (!missing(x) && rlang::is_closure(f)) derivatives_of(f)[[of]](c(list(x), extra))
 }
 
-# What explain() says of a function whose derivatives were taken, or of one such as grad_fn(f); NULL for others.
+# The lines of explain() for a function whose derivatives were taken, or for one such as grad_fn(f); NULL for others.
 explained_repetition <- function(f) {
   reference <- Find(function(reference) is_about(reference, f), differentiated_lately$made)
   if (!is.null(reference)) {
@@ -188,7 +188,7 @@ explained_repetition <- function(f) {
   if (is.function(explain)) explain()
 }
 
-# What a function, or one that it can reach, may do besides computing; NULL if all that code is known to do nothing else.
+# The effect that `f`, or a function that it can reach, may have, as a text; NULL if all that code is known to have none.
 effect_of <- function(f) {
   seen <- list()
   effect <- function(f, name) {

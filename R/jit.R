@@ -69,8 +69,8 @@ jit <- function(f, static_argnums = integer(), native = TRUE) {
 
 #' Explain what was compiled
 #'
-#' `explain()` tells what [jit()] compiled of a function, and why it was traced more than once; and whether repeated
-#' derivatives of a function are compiled, or why not (see [gradient()]).
+#' `explain()` tells how [jit()] compiled a function, and why it was traced more than once. For a function whose
+#' derivatives are taken repeatedly it tells whether these are compiled, or the reason why not (see [gradient()]).
 #' @param x A function of [jit()], an [objective()] or a [likelihood()]; a function whose derivatives were taken, or one
 #'   of [grad_fn()], [value_and_grad()] or [hessian_fn()].
 #' @param ... Not used.
@@ -143,7 +143,7 @@ print.gradops_compiled <- function(x, ...) {
 #
 # If `f` changes a variable that it closes over, the trace is undone and `f` runs uncompiled, by `make(f, here, FALSE)`;
 # from the second time in a row on, always. With `fixed`, each trace finds the variables with their present values.
-# `members` are arguments by name of what is made, of any names, which are not those of `f`.
+# `members` are named arguments for the result of `make()`, which `f` does not see.
 compiled_calls <- function(f, make, caller = direct_caller, fixed = FALSE) { # nolint: cyclocomp_linter. As one.
   then <- if (fixed) captured(f)
   here <- new.env()

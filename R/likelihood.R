@@ -181,8 +181,9 @@ started <- function(f, start, random, map, transforms, integrate, data, call) {
   likelihood_of(f, start, random, map, transforms = transforms, integrate = integrate, call = call)
 }
 
-# The model of a negative log-likelihood: its functions for optimisers, and `ask(question, theta, ...)`, where
-# questions and their arguments are those of Questions in interop/r/likelihoods.py. `single` raises an error for a value of several numbers, as TMB does; their sum is minimised otherwise.
+# The model of a negative log-likelihood: its functions for optimisers, and `ask(question, theta, ...)` for the methods of
+# Questions in interop/r/likelihoods.py. `single` raises an error for a value of several numbers, as TMB does; their sum
+# is minimised otherwise.
 likelihood_of <- function(
   f, start, random, map, data = NULL, profile = NULL, transforms = NULL, integrate = FALSE, fixed = FALSE,
   single = FALSE, call = parent.frame()

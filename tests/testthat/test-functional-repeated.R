@@ -74,7 +74,7 @@ test_once("explain() says whether repeated derivatives are compiled, or why not"
     total$gr(c(i, 2))
     second(c(i, 2))
   }
-  for (explained in list(explain(f)[2], explain(total), explain(second)[1])) expect_match(explained[1], "float64.*steps")
+  for (said in list(explain(f)[2], explain(total), explain(second))) expect_match(said[1], "float64.*steps")
   expect_identical(explain(f)[1], "gradient:")
   expect_no_match(format(total), "compiled")
   fails <- function(x) if (x[1] > 0) sum(x) else stop("mine")
