@@ -55,7 +55,7 @@ jacobian <- function(func, x, ..., strict = FALSE, strategy = NULL, method = "Ri
     return(function(x, ...) jacobian(func, x, ..., strict = strict, strategy = strategy, sparse = sparse))
   }
   again <- is.null(strategy) && !flag(strict) && !flag(sparse)
-  known <- if (again) matrix_again("jacobian", func, x, numderiv_extra(...))
+  known <- if (again) by_program("jacobian", func, x, numderiv_extra(...))
   if (!is.null(known)) {
     return(known)
   }
@@ -86,7 +86,7 @@ hessian <- function(func, x, ..., strict = FALSE, strategy = NULL, method = "Ric
     return(function(x, ...) hessian(func, x, ..., strict = strict, strategy = strategy, sparse = sparse))
   }
   again <- is.null(strategy) && !flag(strict) && !flag(sparse)
-  known <- if (again) matrix_again("hessian", func, x, numderiv_extra(...))
+  known <- if (again) by_program("hessian", func, x, numderiv_extra(...))
   if (!is.null(known)) {
     return(known)
   }

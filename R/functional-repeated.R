@@ -1,31 +1,39 @@
-# Repeated derivatives: from the second call on, or from the first if it has a loop, a function is compiled as
-# objective(jit = TRUE) does.
+# Repeated derivatives: at its first call a function itself runs, on tensors. From the second call on, or from the first
+# if it has a loop, its program runs, compiled as objective(jit = TRUE) does.
 #
 # A program leaves out the effects of `f`: printing, counting, drawing random numbers, reading files. So a function is
-# compiled only if all the code that it can reach is known to have no effects: `does_nothing_else()` has a list of
-# allowed functions, as a list of forbidden ones would never be complete. The user did not ask for a program, so
-# whatever the program would report differently from the function (an error, a warning, a refusal to compile) is
-# dropped, and the function itself runs and reports it.
+# compiled only if all the code that it can reach is known to have no effects: `effect_of()` has a list of allowed
+# functions, as a list of forbidden ones would never be complete. The user did not ask for a program, so where the
+# program does not end as the function may (an error, a warning, a refusal to compile), the function itself runs and
+# reports it. explain() gives the reasons.
 
 # Return a function of a list of arguments that gives derivatives of `f` by a program: value and gradient, as
 # interop.r.objective() returns them, or the `hessian` or `jacobian` with respect to the first argument, a vector or an
-# array. It returns NULL if `f` has to run uncompiled. Further arguments are part of the program; if they change,
-# counting starts again. `users` is the code of `f` that the user wrote.
+# array. It returns NULL if `f` itself has to run. Further arguments are part of the program; if they change, counting
+# starts again. `users` is the code of `f` that the user wrote.
 repeated <- function(f, of = "gradient", users = f) { # nolint: cyclocomp_linter. Its functions count as one.
   calls <- traces <- 0L
   run <- extra <- here <- NULL
-  left <- is.primitive(users)
+  refused <- if (is.primitive(users)) "it is one of R's primitives" # a program, for this reason
+  skipped <- NULL # the reason why `f` itself ran last, when there was a program
   is_gradient <- of == "gradient"
-  computes <- function() all(vapply(c(list(users), Filter(is.function, extra)), does_nothing_else, NA))
   make <- function(traced, found_here, compiled) {
     traces <<- traces + 1L
-    # A program for each call is slower than none.
-    if (!compiled || traces > 2L && 4L * traces > calls || !computes()) stop("as it stands")
+    reason <- if (!compiled) {
+      "it changes variables"
+    } else if (traces > 2L && 4L * traces > calls) {
+      sprintf("it was traced %d times in %d calls", traces, calls) # a program for each call is slower than none
+    } else if (!is_ordinary(extra)) {
+      "further arguments are not plain data"
+    } else {
+      first_of(c(list(users), Filter(is.function, extra)), effect_of)
+    }
+    if (!is.null(reason)) stop(reason)
     here <<- found_here
     program_of(of, callback(differentiated(traced, here, joined = TRUE), owner = here))
   }
   evaluate <- function(arguments) {
-    if (left || !is_vector_of_doubles(arguments[[1L]])) {
+    if (!is.null(refused) || !is_vector_of_doubles(arguments[[1L]])) {
       return(NULL)
     }
     calls <<- calls + 1L
@@ -40,23 +48,42 @@ repeated <- function(f, of = "gradient", users = f) { # nolint: cyclocomp_linter
     if (is.null(run) && isdebugged(users) || !py_to_r(call_core("interop.r.can_skip_recording"))) {
       return(NULL)
     }
-    if (is.null(run)) {
-      left <<- !is_ordinary(extra)
-      run <<- compiled_calls(with_extra(f, extra), make, if (is_gradient) pair_caller else direct_caller)
-    }
+    if (is.null(run)) run <<- compiled_calls(with_extra(f, extra), make, if (is_gradient) pair_caller else direct_caller)
     before <- traces
     warned <- state$warned
-    found <- if (!left) attempt(run(list(as_doubles(arguments[[1L]]))), warning = identity)
+    found <- attempt(run(list(as_doubles(arguments[[1L]]))), warning = identity)
     is_said <- inherits(found, "condition")
     if (!is_said && (!is_gradient || length(found$value) == 1L)) {
-      return(if (is_gradient || left) found else list(value = found, rows = here$rows))
+      return(if (is_gradient) found else list(value = found, rows = here$rows))
     }
     state$warned <- warned # the function itself warns
-    refused <- inherits(found, c("gradops_error_jit", "gradops_warning_jit"))
-    if (!is_said || refused || traces > before) left <<- TRUE
+    skipped <<- if (is_said) cause_of(found) else "it has several values"
+    if (!is_said || traces > before || inherits(found, c("gradops_error_jit", "gradops_warning_jit"))) {
+      refused <<- skipped
+    }
     NULL
   }
-  structure(evaluate, watched = function() attr(run, "watched")())
+  explain <- function() {
+    if (!is.null(refused)) {
+      paste("not compiled:", refused)
+    } else if (is.null(run)) {
+      "not compiled yet: it is at the second call"
+    } else {
+      c(attr(run, "explain")(), if (!is.null(skipped)) paste("the function itself ran at some call:", skipped))
+    }
+  }
+  structure(evaluate, explain = explain)
+}
+
+# The first line of a condition's message, or of its first cause's.
+cause_of <- function(condition) {
+  while (!is.null(condition$parent)) condition <- condition$parent
+  sub("\n.*", "", conditionMessage(condition))
+}
+
+# The first value of a function of items that is not NULL.
+first_of <- function(items, f, ...) {
+  for (item in items) if (!is.null(found <- f(item, ...))) return(found)
 }
 
 program_of <- function(of, in_python) {
@@ -100,16 +127,13 @@ repeated_matrix <- function(f, of) {
     }
     if (of == "hessian") rebuilt_parts(Map(row, places, names), layout) else row(seq_len(nrow(whole)), found$rows)
   }
-  make <- function(of_vector) repeated(of_vector, of, users = f)
-  of_list <- list_evaluator(f, function(arguments) NULL, make, by_layout)
-  function(arguments) {
+  again <- list_evaluator(f, by_vector, function(of_vector) repeated(of_vector, of, users = f), by_layout)
+  evaluate <- function(arguments) {
     x <- arguments[[1L]]
-    if (is.list(x)) {
-      return(if (!is.null(names(x))) of_list(arguments))
-    }
-    found <- by_vector(arguments)
-    if (!is.null(found)) flat_matrix(found$value, x, if (of == "hessian") names(x) else found$rows)
+    found <- if (!is.list(x) || !is.null(names(x))) again(arguments)
+    if (is.null(found) || is.list(x)) found else flat_matrix(found$value, x, if (of == "hessian") names(x) else found$rows)
   }
+  structure(evaluate, explain = attr(again, "explain"))
 }
 
 block <- function(found, rows, columns) {
@@ -117,131 +141,130 @@ block <- function(found, rows, columns) {
   found
 }
 
-# `evaluate`, an evaluator of `f`, replaced by a program from the second call on.
-or_again <- function(evaluate, f) {
-  again <- repeated_of_lists(f)
-  by_program <- FALSE
-  watched <- captured_now(f)
-  run <- function(arguments) {
-    found <- again(arguments)
-    by_program <<- !is.null(found)
-    found %||% evaluate(arguments)
-  }
-  structure(run, watched = function() if (by_program) attr(again, "watched")() else watched())
-}
-
 is_vector_of_doubles <- function(x) gives_numbers(x) && !is.object(x) && !is.list(x) && !is.complex(x) && length(x) > 0L
 
 # The repeated derivatives of `f`, kept for the same `f` as long as its environment lives.
 derivatives_of <- function(f) {
-  home <- environment(f)
   make <- function() {
     known <- list2env(list(f = f, gradient = repeated_of_lists(f)))
     known$both <- value_and_grad_by(f, known$gradient)
     for (of in c("hessian", "jacobian")) known[[of]] <- repeated_matrix(f, of)
     known
   }
+  home <- environment(f)
   if (is.null(home)) {
     return(make())
   }
-  is_of_f <- function(reference) {
-    identical(rlang::wref_key(reference), home) && identical(rlang::wref_value(reference)$f, f)
-  }
-  reference <- recently(differentiated_lately, is_of_f, function() rlang::new_weakref(home, make()), most = 20L)
+  reference <- recently(
+    differentiated_lately, function(reference) is_about(reference, f), function() rlang::new_weakref(home, make()),
+    most = 20L
+  )
   if (inside() == 0) state$warned <- FALSE # a new function would warn again
   rlang::wref_value(reference)
 }
 
-# The `hessian` or `jacobian` of `f` by a program; NULL if there is no program.
-matrix_again <- function(of, f, x, extra) {
-  if (!missing(x) && rlang::is_closure(f)) derivatives_of(f)[[of]](c(list(x), extra))
+is_about <- function(reference, f) {
+  identical(rlang::wref_key(reference), environment(f)) && identical(rlang::wref_value(reference)$f, f)
 }
 
 differentiated_lately <- new.env(parent = emptyenv())
 
-# TRUE if the code of `f`, and of all functions it can reach, is known to have no effects.
-does_nothing_else <- function(f) {
+# The `of` of `f` by a program: "gradient" (with the value), "hessian" or "jacobian"; NULL without a program.
+by_program <- function(of, f, x, extra) {
+  if (!missing(x) && rlang::is_closure(f)) derivatives_of(f)[[of]](c(list(x), extra))
+}
+
+# The lines of explain() for a function whose derivatives were taken, or for one such as grad_fn(f); NULL for others.
+explained_repetition <- function(f) {
+  reference <- Find(function(reference) is_about(reference, f), differentiated_lately$made)
+  if (!is.null(reference)) {
+    known <- mget(c("gradient", "hessian", "jacobian"), rlang::wref_value(reference))
+    said <- lapply(known, function(again) attr(again, "explain")())
+    return(unlist(Map(c, paste0(names(said), ":"), said), use.names = FALSE))
+  }
+  home <- environment(f)
+  if (is.function(home$both)) home <- environment(home$both)
+  explain <- if (!is.null(home) && identical(topenv(home), topenv())) attr(home$again, "explain")
+  if (is.function(explain)) explain()
+}
+
+# The effect that `f`, or a function that it can reach, may have, as a text; NULL if all that code is known to have none.
+effect_of <- function(f) {
   seen <- list()
-  is_known <- function(f, name) {
+  effect <- function(f, name) {
     if (is.primitive(f) || !is_adaptable(f)) {
-      return(own_name(f, name) %in% pure_names() && (is.primitive(f) || package_of(f) %in% c(own_packages, "gradops")))
+      is_pure <- own_name(f, name) %in% pure_names()
+      is_pure <- is_pure && (is.primitive(f) || package_of(f) %in% c(own_packages, "gradops"))
+      return(if (!is_pure) sprintf("%s may have effects", if (nzchar(name)) sprintf("`%s()`", name) else "it"))
     }
     if (any(vapply(seen, identical, NA, f))) {
-      return(TRUE)
+      return(NULL)
     }
     seen <<- c(seen, list(f))
-    length(seen) <= 100L && only_computes(f)
+    if (length(seen) > 100L) "it reaches more than 100 functions" else effect_in_code(f)
   }
-  only_computes <- function(f) {
+  effect_in_code <- function(f) {
     code <- c(unname(as.list(formals(f))), list(body(f)))
     names <- names_of(f)
     called <- calls_in(code)
-    if (isS4(f) || length(c(names$assigned, names$global, names$opened)) > 0L || anyNA(called$names)) {
-      return(FALSE)
+    outside <- c(names$assigned, names$global, names$opened)
+    if (length(outside) > 0L) {
+      return(sprintf("it may change `%s`", outside[1L]))
     }
-    for (name in unique(c(called$names, names$all))) {
+    if (isS4(f) || anyNA(called$names)) {
+      return("it calls functions that it finds or makes when it runs")
+    }
+    of_name <- function(name) {
       is_call <- name %in% called$names
+      is_local <- is_call && name %in% called$local
       found <- get0(name, environment(f), mode = if (is_call) "function" else "any")
-      if (is.function(found)) {
-        if (!(is_call && name %in% called$local) && !is_known(found, name)) return(FALSE)
-      } else if (is_call) {
-        if (!name %in% called$local) return(FALSE)
+      reason <- if (is.function(found)) {
+        if (!is_local) effect(found, name)
+      } else if (is_call && !is_local) {
+        sprintf("it calls `%s()`, which is not known before it runs", name)
       }
-      if (name %in% names$all && !is_constant(name, environment(f))) return(FALSE)
+      is_fixed <- !name %in% names$all || is_constant(name, environment(f))
+      reason %||% if (!is_fixed) sprintf("`%s` is not plain data", name)
     }
-    for (call in called$spaces) {
+    of_space <- function(call) {
       found <- attempt(eval(call, baseenv()))
-      if (is.function(found) && !is_known(found, as.character(call[[3L]])) || inherits(found, "error")) return(FALSE)
+      if (is.function(found)) effect(found, as.character(call[[3L]])) else if (inherits(found, "error")) cause_of(found)
     }
-    TRUE
+    first_of(unique(c(called$names, names$all)), of_name) %||% first_of(called$spaces, of_space)
   }
-  is_known(f, "")
+  effect(f, "")
 }
 
 # The functions that code calls: `names` (NA for a function that is itself computed); `local`, those among them that the
 # code itself defines with `function`; `spaces`, the calls of `::`.
 calls_in <- function(code) {
-  names <- character()
-  made <- assigned <- character()
-  spaces <- list()
-  walk <- function(code) {
-    if (is.call(code)) {
-      head <- code[[1L]]
-      if (is.symbol(head)) {
-        names <<- c(names, as.character(head))
-      } else if (rlang::is_call(head, c("::", ":::"))) {
-        names <<- c(names, "::")
-      } else if (!rlang::is_call(head, c("function", "("))) {
-        names <<- c(names, NA)
-      }
-      if (rlang::is_call(code, c("::", ":::"))) {
-        spaces <<- c(spaces, list(code))
-        return()
-      }
-      if (rlang::is_call(code, c("<-", "="))) {
-        target <- code[[2L]]
-        if (is.symbol(target)) {
-          is_function <- rlang::is_call(code[[3L]], "function")
-          if (is_function) made <<- c(made, as.character(target)) else assigned <<- c(assigned, as.character(target))
-        } else {
-          names <<- c(names, replacements_in(target))
-        }
-      }
-      if (rlang::is_call(code, "function")) {
-        assigned <<- c(assigned, names(code[[2L]]))
-        walk(as.list(code[[2L]]))
-        walk(code[[3L]])
-      } else if (rlang::is_call(code, c("$", "@"))) {
-        walk(code[[2L]])
-      } else {
-        walk(as.list(code))
-      }
-    } else if (is.list(code)) {
-      for (part in code) if (!rlang::is_missing(part)) walk(part)
-    }
+  calls <- all_calls(code)
+  heads <- lapply(calls, `[[`, 1L)
+  names <- vapply(heads, name_of_code, "")
+  is_computed <- names == "" & !vapply(heads, rlang::is_call, NA, c("::", ":::", "function", "("))
+  assignments <- calls[names %in% c("<-", "=")]
+  targets <- lapply(assignments, `[[`, 2L)
+  assigned <- vapply(targets, name_of_code, "")
+  is_made <- vapply(assignments, function(call) rlang::is_call(call[[3L]], "function"), NA)
+  parameters <- lapply(calls[names == "function"], function(call) names(call[[2L]]))
+  replaced <- lapply(targets[assigned == ""], replacements_in)
+  list(
+    names = unique(c(names[names != ""], if (any(is_computed)) NA, unlist(replaced))),
+    local = setdiff(assigned[is_made], c("", assigned[!is_made], unlist(parameters))),
+    spaces = calls[names %in% c("::", ":::")]
+  )
+}
+
+name_of_code <- function(code) if (is.symbol(code)) as.character(code) else ""
+
+# All calls in code, outermost first.
+all_calls <- function(code) {
+  if (is.call(code)) {
+    inner <- switch(name_of_code(code[[1L]]), `$` = , `@` = code[[2L]], `::` = , `:::` = NULL, as.list(code))
+    c(list(code), all_calls(inner))
+  } else if (is.list(code) || is.pairlist(code)) {
+    unlist(lapply(code, function(part) if (is.recursive(part)) all_calls(part)), recursive = FALSE)
   }
-  walk(code)
-  list(names = unique(names), local = setdiff(made, assigned), spaces = spaces)
 }
 
 # TRUE if a variable holds ordinary R data or a function, or does not exist.

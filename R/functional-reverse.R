@@ -56,7 +56,8 @@
 #' Jacobians). Further arguments (`gradient(f, x, data)`) are part of the program: if they change, the function runs
 #' uncompiled once. The results are the same to rounding. The function is compiled again if an outer variable that it
 #' reads has changed or it takes another branch. It always runs uncompiled if its code, or that of a function that it
-#' calls, may have effects: print, warn, assign outside, draw random numbers, read the time, call Python.
+#' calls, may have effects: print, warn, assign outside, draw random numbers, read the time, call Python. `explain(f)`,
+#' `explain(grad_fn(f))` and `explain(objective(f))` tell the reason.
 #' @section Lost gradients:
 #' If `f` returns plain numbers, or makes a data frame of a tensor, the gradient ends there, and each evaluation of `f`
 #' gives the warning `gradops_warning_gradient` once. Functions that only look at values do not warn: `print()`,
@@ -91,7 +92,7 @@ grad <- function(func, x, ..., method = "Richardson", side = NULL, method.args =
   if (!gives_numbers(x) || is.list(x)) {
     return(grad_fn(f)(x))
   }
-  known <- if (rlang::is_closure(func)) derivatives_of(func)$gradient(c(list(x), numderiv_extra(...)))
+  known <- by_program("gradient", func, x, numderiv_extra(...))
   if (!is.null(known)) {
     return(like(known$derivative, x))
   }
@@ -104,11 +105,10 @@ gradient <- function(f_or_y, x, ...) {
   if (is_r_function(f_or_y) || missing(x) || is_r_function(x)) {
     check_function_at(f_or_y, x, "`grad_fn(f)` is the gradient as a function.")
     check_differentiable(x, "x")
-    both <- derivatives_of(f_or_y)
     if (...length() == 0L) {
-      return(both$both(x)$gradient)
+      return(derivatives_of(f_or_y)$both(x)$gradient)
     }
-    known <- if (rlang::is_closure(f_or_y)) both$gradient(list(x, ...))
+    known <- by_program("gradient", f_or_y, x, list(...))
     if (is.null(known)) grad_fn(with_extra(f_or_y, list(...)))(x) else like(known$derivative, x)
   } else {
     if (is.null(f_or_y) || is.atomic(f_or_y)) {

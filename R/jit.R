@@ -69,15 +69,17 @@ jit <- function(f, static_argnums = integer(), native = TRUE) {
 
 #' Explain what was compiled
 #'
-#' `explain()` tells what [jit()] compiled of a function, and why it was traced more than once.
-#' @param x A function of [jit()], an [objective()] or a [likelihood()], compiled.
+#' `explain()` tells how [jit()] compiled a function, and why it was traced more than once. For a function whose
+#' derivatives are taken repeatedly it tells whether these are compiled, or the reason why not (see [gradient()]).
+#' @param x A function of [jit()], an [objective()] or a [likelihood()]; a function whose derivatives were taken, or one
+#'   of [grad_fn()], [value_and_grad()] or [hessian_fn()].
 #' @param ... Not used.
 #' @returns A character vector of class `gradops_explanation`, which prints one element on a line. For each signature on
 #'   NumPy: dtypes and shapes, the steps of its program, how many run as native code, and why the others do not. Then
 #'   the reason for each further trace: a new shape, dtype or number, a variable that `f` reads and that has changed
 #'   (with both values, if they are single ones), or another branch, with the call that decided it.
 #' @section Errors:
-#' - `gradops_error_type`: `x` is not compiled.
+#' - `gradops_error_type`: `x` is none of these.
 #' @seealso [jit()].
 #' @examplesIf gradops_available()
 #' rate <- 0.1
@@ -94,8 +96,10 @@ explain <- function(x, ...) {
 
 #' @export
 explain.default <- function(x, ...) {
-  said <- if (inherits(x, c("gradops_compiled", "gradops_objective"))) attr(x, "explain")
-  if (!is.function(said)) {
+  said <- attr(x, "explain")
+  is_known <- is.function(said) && inherits(x, c("gradops_compiled", "gradops_objective"))
+  said <- if (is_known) said() else if (is.function(x)) explained_repetition(x)
+  if (is.null(said)) {
     abort(
       c(
         sprintf("`x` must be a compiled function or objective; got %s.", friendly(x)),
@@ -104,7 +108,7 @@ explain.default <- function(x, ...) {
       class = c("gradops_error_type", "gradops_error"), call = users_call()
     )
   }
-  structure(said(), class = "gradops_explanation")
+  structure(said, class = "gradops_explanation")
 }
 
 #' @rawNamespace
@@ -139,6 +143,7 @@ print.gradops_compiled <- function(x, ...) {
 #
 # If `f` changes a variable that it closes over, the trace is undone and `f` runs uncompiled, by `make(f, here, FALSE)`;
 # from the second time in a row on, always. With `fixed`, each trace finds the variables with their present values.
+# `members` are named arguments for the result of `make()`, which `f` does not see.
 compiled_calls <- function(f, make, caller = direct_caller, fixed = FALSE) { # nolint: cyclocomp_linter. As one.
   then <- if (fixed) captured(f)
   here <- new.env()
@@ -154,18 +159,17 @@ compiled_calls <- function(f, make, caller = direct_caller, fixed = FALSE) { # n
     }
     call_traced(f, list(...))
   }
-  as_it_stands <- function(arguments, in_r) {
+  as_it_stands <- function(arguments, in_r, members) {
     here$names <- lapply(arguments, names_within)
-    result <- call_python(make(f, here, FALSE), arguments, in_r = in_r)
+    result <- call_python(make(f, here, FALSE), c(arguments, members), in_r = in_r)
     if (in_r) py_to_r(result) else result
   }
-  call_compiled <- function(arguments, in_r, plain) {
+  call_compiled <- function(arguments, in_r, plain, members) {
     if (plain) {
-      direct(arguments)
-    } else if (in_r) {
-      py_to_r(call_python(compiled, arguments, in_r = TRUE))
+      direct(arguments, members)
     } else {
-      call_python(compiled, arguments)
+      result <- call_python(compiled, c(arguments, members), in_r = in_r)
+      if (in_r) py_to_r(result) else result
     }
   }
   # TRUE if `f` has changed something; the change is then undone.
@@ -181,10 +185,10 @@ compiled_calls <- function(f, make, caller = direct_caller, fixed = FALSE) { # n
     if (changing) warn_changing(changes)
     TRUE
   }
-  run <- function(arguments, in_r = TRUE) {
+  run <- function(arguments, in_r = TRUE, members = list()) {
     if (changing) {
       hold(then, environment())
-      return(as_it_stands(arguments, in_r))
+      return(as_it_stands(arguments, in_r, members))
     }
     previous <- compiled
     known <- !is.null(compiled) && identical(session, state$session) && (fixed || !changed(watched))
@@ -217,9 +221,9 @@ compiled_calls <- function(f, make, caller = direct_caller, fixed = FALSE) { # n
     frame <<- environment()
     seed <- random_state()
     result <- if (fresh) {
-      unless_it_changes(call_compiled(arguments, in_r, plain), function() trace)
+      unless_it_changes(call_compiled(arguments, in_r, plain, members), function() trace)
     } else {
-      call_compiled(arguments, in_r, plain)
+      call_compiled(arguments, in_r, plain, members)
     }
     frame <<- NULL
     done <- trace
@@ -231,7 +235,7 @@ compiled_calls <- function(f, make, caller = direct_caller, fixed = FALSE) { # n
         refuse_random_numbers()
       }
       if (has_changed(done)) {
-        return(as_it_stands(arguments, in_r))
+        return(as_it_stands(arguments, in_r, members))
       }
     }
     if (!is.null(state$tracing)) pass_on(watched)
@@ -339,8 +343,8 @@ same_names <- function(arguments, others, plain) {
 # A function of plain arguments that calls the compiled function and returns R's values: see interop/r/jit.py.
 direct_caller <- function(compiled) {
   direct <- call_core("interop.r.direct", compiled)
-  function(arguments, call = users_call()) {
-    result <- py_call_list(direct, as_operands(arguments))
+  function(arguments, members = list(), call = users_call()) {
+    result <- py_call_list(direct, as_operands(arguments), as_operands(members))
     if (class(result)[1L] == failure_class) raise(result, call)
     py_to_r(result)
   }
@@ -391,11 +395,11 @@ pair_caller <- function(compiled) { # nolint: cyclocomp_linter. Its functions co
     }
     found
   }
-  structure(alone = alone, function(arguments, call = users_call()) {
+  structure(alone = alone, function(arguments, members = list(), call = users_call()) {
     size <- length(arguments[[1L]]) + 1L
     if (length(memory) != size) of_size(size)
     if (is.null(direct)) {
-      return(general(arguments, call))
+      return(general(arguments, call = call))
     }
     operands <- as_operands(arguments)
     result <- py_call_list(direct, operands)

@@ -131,9 +131,11 @@ confint.gradops_fit <- function(object, parm, level = 0.95, method = c("wald", "
   if (method == "wald") {
     found <- estimates + sqrt(diag(object$vcov)) %o% stats::qnorm(tails)
   } else {
-    more <- c(1 - level, object$bounds$lower, object$bounds$upper, object$hessian)
-    found <- missing_for_nan(object$objective$ask("profile", estimates, more))
-    found <- matrix(as.vector(found), length(estimates), 2L)
+    found <- object$objective$ask(
+      "conf_int", estimates, alpha = 1 - level, lower = object$bounds$lower, upper = object$bounds$upper,
+      hessian = object$hessian
+    )
+    found <- matrix(missing_for_nan(as.vector(found)), length(estimates), 2L)
   }
   labels <- paste(format(100 * tails, trim = TRUE, digits = 3), "%")
   dimnames(found) <- list(names(estimates), labels)
@@ -180,9 +182,9 @@ delta_errors <- function(object, g) {
   slopes <- jacobian(object$objective$of_vector(g), at)
   known <- object$vcov
   known[!object$free, ] <- known[, !object$free] <- 0
-  more <- c(known, t(matrix(slopes, ncol = length(at))))
-  covariance <- object$objective$ask("propagate", object$coefficients, more)
-  missing_for_nan(sqrt(diag(matrix(as.vector(covariance), length(slopes) / length(at)))))
+  slopes <- matrix(slopes, ncol = length(at))
+  covariance <- object$objective$ask("propagated", object$coefficients, covariance = known, jacobian = slopes)
+  missing_for_nan(sqrt(diag(matrix(as.vector(covariance), nrow(slopes)))))
 }
 
 like_values <- function(x, values) {

@@ -100,8 +100,10 @@ augment.gradops_fit <- function(x, data = x$data, method = "cdf", ...) {
 #' @exportS3Method posterior::as_draws
 as_draws.gradops_fit <- function(x, ndraws = 4000, method = c("normal", "nuts"), chains = 4, tune = 1000, ...) {
   if (chosen(method) == "nuts") {
-    more <- c(ceiling(ndraws / chains), tune, chains, sample.int(1e9L, 1L))
-    found <- x$objective$ask("sample", x$coefficients, more)
+    found <- x$objective$ask(
+      "sample", x$coefficients, draws = ceiling(ndraws / chains), tune = tune, chains = chains,
+      seed = sample.int(1e9L, 1L)
+    )
     return(posterior::as_draws_array(array(as.vector(found), dim(found), list(NULL, NULL, x$objective$names))))
   }
   if (length(x$problems) > 0L || !all(x$free)) {
@@ -109,7 +111,7 @@ as_draws.gradops_fit <- function(x, ndraws = 4000, method = c("normal", "nuts"),
   }
   at <- x$coefficients
   if (length(x$objective$random) > 0L) {
-    modes <- x$objective$ask("effects", at)
+    modes <- x$objective$ask("parameters", at)
     precision <- x$objective$precision(at)
     at <- c(stats::setNames(as.vector(modes)[x$objective$random_places], x$objective$random), at)
     z <- matrix(stats::rnorm(length(at) * ndraws), length(at))
@@ -230,9 +232,11 @@ profile.gradops_fit <- function(fitted, which = names(fitted$coefficients), leve
   names <- names(fitted$coefficients)
   which <- parameter_places(which, fitted, "which")
   of_one <- function(k) {
-    more <- c(k - 1, 1 - level, points, fitted$bounds$lower, fitted$bounds$upper, fitted$hessian)
-    found <- as.vector(fitted$objective$ask("path", fitted$coefficients, more))
-    found <- matrix(found, 2L)
+    found <- fitted$objective$ask(
+      "profile", fitted$coefficients, parameter = k - 1, alpha = 1 - level, points = points,
+      lower = fitted$bounds$lower, upper = fitted$bounds$upper, hessian = fitted$hessian
+    )
+    found <- matrix(as.vector(found), 2L)
     data.frame(z = found[2L, ], value = found[1L, ])
   }
   structure(stats::setNames(lapply(which, of_one), names[which]), class = c("profile.gradops_fit", "profile"))

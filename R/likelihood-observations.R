@@ -321,16 +321,20 @@ one_step_residuals <- function(
         what <- c("are counts, which have `cdf` and", "have a probability at 0, so they have")[kinds[refused]]
         refuse_observed(scope$names[refused], paste(what, "`integral` residuals only"))
       }
-      of_each <- model$ask(method, model$par, turns)
+      of_each <- model$ask(paste0(method, "_residuals"), model$par, turns = turns)
     } else {
       drawn <- order(turns)[sort(turns) > 0]
       points <- replace(numeric(n), drawn, stats::runif(length(drawn)))
       of_each <- if (method == "cdf") {
-        model$ask("steps", model$par, c(turns, comes & (kinds > 0 | y %in% support), points))
+        counts <- comes & (kinds > 0 | y %in% support)
+        model$ask("step_residuals", model$par, turns = turns, counts = counts, uniform = points)
       } else {
         lower <- pmax(scope$lower[seq_len(n)], range[1L])
         upper <- pmin(scope$upper[seq_len(n)], range[2L])
-        model$ask("integral", model$par, c(y, turns, kinds, points, lower, upper, support))
+        model$ask(
+          "integral_residuals", model$par, y = y, turns = turns, kinds = kinds, uniform = points, lower = lower,
+          upper = upper, points = as.double(support)
+        )
       }
     }
     found <- replace(as.vector(of_each), turns <= 0, NA)
@@ -455,7 +459,7 @@ gaussian_residuals <- function(f, parameters, data, values, scope, turns) {
   model <- with_effects(
     f, parameters, data, values, function(q, code) q$one * among_all(code, q), list(one = 1, y = y), "y"
   )
-  found <- as.vector(model$ask("normal", 1, c(y, turns[coming])))
+  found <- as.vector(model$ask("normal_residuals", 1, y = y, turns = turns[coming]))
   replace(rep(NA_real_, length(turns)), coming, found)
 }
 

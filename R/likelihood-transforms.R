@@ -49,7 +49,7 @@ new_transform <- function(kind, lower = NULL, upper = NULL) {
   }
   structure(
     list(forward = of("forward"), inverse = of("inverse"), log_jacobian = of("log_jacobian")),
-    spec = list(kind, lower, upper), class = "gradops_transform"
+    spec = list(kind = kind, lower = lower, upper = upper), class = "gradops_transform"
   )
 }
 
@@ -93,8 +93,8 @@ transform_covariance_cholesky <- function() new_transform("covariance_cholesky")
 #' @export
 print.gradops_transform <- function(x, ...) {
   spec <- attr(x, "spec")
-  ends <- if (!is.null(spec[[2L]])) sprintf("(%s, %s)", toString(spec[[2L]]), toString(spec[[3L]])) else ""
-  cat("<transform ", spec[[1L]], ends, ">\n", sep = "")
+  ends <- if (!is.null(spec$lower)) sprintf("(%s, %s)", toString(spec$lower), toString(spec$upper)) else ""
+  cat("<transform ", spec$kind, ends, ">\n", sep = "")
   invisible(x)
 }
 
@@ -119,7 +119,7 @@ free_pieces <- function(pieces, tops, names, transforms, random, call) {
   free_of <- function(piece, top, names) {
     transform <- transforms[[top]]
     if (is.null(transform)) {
-      return(list(values = as.double(piece), names = names, part = list(as.double(length(piece)))))
+      return(list(values = as.double(piece), names = names, part = list(size = as.double(length(piece)))))
     }
     if (!inherits(transform, "gradops_transform")) {
       abort(
@@ -128,14 +128,14 @@ free_pieces <- function(pieces, tops, names, transforms, random, call) {
       )
     }
     spec <- attr(transform, "spec")
-    x <- if (grepl("cholesky", spec[[1L]])) piece else as.double(piece)
+    x <- if (grepl("cholesky", spec$kind)) piece else as.double(piece)
     x <- if (is.null(dim(x))) array(x) else x
-    free <- call_core("interop.r.likelihoods.free_start", spec[[1L]], spec[[2L]], spec[[3L]], top, x)
+    free <- call_core("interop.r.likelihoods.free_start", spec$kind, spec$lower, spec$upper, top, x)
     values <- as.vector(py_to_r(free))
     number <- if (length(values) > 1L) seq_along(values) else ""
     list(
       values = values, names = paste0(top, number, " (free)", recycle0 = TRUE),
-      part = c(list(as.double(length(values))), if (length(values) > 0L) spec)
+      part = c(list(size = as.double(length(values))), if (length(values) > 0L) spec)
     )
   }
   Map(free_of, pieces, tops, names)

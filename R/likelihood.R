@@ -103,7 +103,7 @@ maximize_likelihood <- function(
     lower = bounds_of(lower, -Inf, model, "lower", rlang::current_env()),
     upper = bounds_of(upper, Inf, model, "upper", rlang::current_env())
   )
-  model$ask("start", theta)
+  model$ask("check", theta)
   bar <- if (shows_progress()) cli::cli_progress_bar("fit", total = NA, .envir = here <- rlang::current_env())
   fn <- function(x) {
     if (!is.null(bar)) cli::cli_progress_update(id = bar, .envir = here)
@@ -115,7 +115,7 @@ maximize_likelihood <- function(
   search <- suppressWarnings(
     stats::nlminb(theta, fn, model$gr, lower = bounds$lower, upper = bounds$upper, control = control)
   )
-  found <- model$ask("finish", search$par, c(bounds$lower, bounds$upper))
+  found <- model$ask("finished", search$par, lower = bounds$lower, upper = bounds$upper)
   names <- names(theta)
   problems <- as.character(unlist(found$problems))
   fit <- structure(
@@ -173,13 +173,6 @@ bounds_of <- function(bound, default, model, argument, call) {
   found
 }
 
-# The questions for Python, by number: QUESTIONS in interop/r/likelihoods.py.
-asked_by <- c(
-  both = 0, hessian = 1, effects = 2, finish = 3, propagate = 4, precision = 5, start = 6, profile = 7, value = 8,
-  path = 9, importance = 10, spread = 11, sample = 12, steps = 13, normal = 14, slope = 15, mode = 16,
-  integral = 17
-)
-
 # objective() for parameters with a start.
 started <- function(f, start, random, map, transforms, integrate, data, call) {
   if (is.null(start) || !is.null(data)) {
@@ -188,8 +181,9 @@ started <- function(f, start, random, map, transforms, integrate, data, call) {
   likelihood_of(f, start, random, map, transforms = transforms, integrate = integrate, call = call)
 }
 
-# The model of a negative log-likelihood: its functions for optimisers, and `ask(question, theta, more)`. `single`
-# raises an error for a value of several numbers, as TMB does; their sum is minimised otherwise.
+# The model of a negative log-likelihood: its functions for optimisers, and `ask(question, theta, ...)` for the methods of
+# Questions in interop/r/likelihoods.py. `single` raises an error for a value of several numbers, as TMB does; their sum
+# is minimised otherwise.
 likelihood_of <- function(
   f, start, random, map, data = NULL, profile = NULL, transforms = NULL, integrate = FALSE, fixed = FALSE,
   single = FALSE, call = parent.frame()
@@ -214,28 +208,29 @@ likelihood_of <- function(
       parameters$parts, integrate
     )
   }, fixed = fixed)
-  ask <- function(question, theta, more = numeric()) {
+  ask <- function(question, theta, ...) {
+    members <- list(question = question, ...) # here, as no random numbers may be drawn in a trace
     before <- state$likelihood
     on.exit(state$likelihood <- before)
     state$likelihood <- TRUE
-    run(list(as.double(theta), asked_by[[question]], as.double(more)))
+    run(list(as.double(theta)), members = members)
   }
   free <- !duplicated(parameters$labels) & parameters$labels >= 0
   par <- stats::setNames(parameters$values, parameters$names)[free & !parameters$random]
   last <- list()
   evaluations <- 0
-  evaluated <- function(theta, question = "both") {
+  evaluated <- function(theta, question = "value_and_grad") {
     theta <- as.double(theta)
     known <- identical(theta, last$theta)
     if (!known) evaluations <<- evaluations + 1
-    if (!known || question == "both" && is.null(last$derivative)) {
+    if (!known || question == "value_and_grad" && is.null(last$derivative)) {
       last <<- ask(question, theta)
       last$theta <<- theta
     }
     last
   }
   form <- function(x) like_start(x, parameters)
-  everything <- function(x) as.vector(ask("effects", x))
+  everything <- function(x) as.vector(ask("parameters", x))
   given <- data
   evaluate <- function(p, data = given) if (is.null(data)) tensor_aware(f)(p) else tensor_aware(f)(p, data)
   draw <- function(x, use.u = FALSE) { # nolint: object_name_linter.
@@ -248,7 +243,7 @@ likelihood_of <- function(
       fn = function(x) as.vector(evaluated(x)$value),
       gr = function(x) stats::setNames(as.vector(evaluated(x)$derivative), names(par)),
       # for a search, which needs fewer gradients than values: with random effects a gradient takes as long as the value
-      value = function(x) as.vector(evaluated(x, if (any(parameters$random)) "value" else "both")$value),
+      value = function(x) as.vector(evaluated(x, if (any(parameters$random)) "value" else "value_and_grad")$value),
       he = function(x) flat_named(ask("hessian", x), names(par)),
       evaluations = function() evaluations,
       random = parameters$names[free & parameters$random],
@@ -268,7 +263,7 @@ likelihood_of <- function(
       precision = function(x) joint_precision(x, ask, par, parameters$names[free & parameters$random]),
       importance = function(x = par, draws = 1000) {
         check_has_effects(parameters)
-        found <- as.vector(ask("importance", x, c(draws, sample.int(1e9L, 1L))))
+        found <- as.vector(ask("importance", x, draws = draws, seed = sample.int(1e9L, 1L)))
         stats::setNames(found, c("value", "error"))
       },
       names = parameters$titles, form = form, ask = ask, evaluate = evaluate, layout = parameters,
@@ -399,7 +394,7 @@ marked_effects <- function(p, parameters, observe) {
 }
 
 joint_precision <- function(theta, ask, par, random) {
-  found <- ask("precision", theta, ask("hessian", theta))
+  found <- ask("precision", theta, hessian = ask("hessian", theta))
   names <- c(random, names(par))
   methods::new(
     methods::getClass("dgCMatrix", where = asNamespace("Matrix")),

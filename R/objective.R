@@ -137,7 +137,7 @@ objective <- function(
   }
   structure(
     list(fn = fn, gr = gr, he = he, nlm = nlm, evaluations = function() evaluations),
-    class = "gradops_objective", explain = attr(both, "explain")
+    class = "gradops_objective", explain = attr(both, "explain"), jit = jit && !is.null(attr(both, "explain"))
   )
 }
 
@@ -175,8 +175,12 @@ evaluators_of <- function(f, jit) {
   if (jit) {
     return(list(both = list_evaluator(f, both), second = second))
   }
-  again <- repeated(f, "hessian")
-  list(both = or_again(both, f), second = function(arguments) again(arguments)$value %||% second(arguments))
+  again <- repeated_of_lists(f)
+  again_second <- repeated(f, "hessian")
+  list(
+    both = structure(function(arguments) again(arguments) %||% both(arguments), explain = attr(again, "explain")),
+    second = function(arguments) again_second(arguments)$value %||% second(arguments)
+  )
 }
 
 # A function of a list of arguments that evaluates a function of gradops.interop.r for `f`, and returns R numbers.
@@ -330,13 +334,13 @@ format.gradops_objective <- function(x, ...) {
   c(
     sprintf(
       "<objective%s, evaluated %d time%s>",
-      if (is.function(attr(x, "explain"))) ", compiled" else "", evaluations, if (evaluations == 1) "" else "s"
+      if (isTRUE(attr(x, "jit"))) ", compiled" else "", evaluations, if (evaluations == 1) "" else "s"
     ),
     "fn(x, ...)   value",
     "gr(x, ...)   gradient, from the same evaluation",
     "he(x, ...)   Hessian",
     "nlm(x, ...)  value with its gradient as an attribute, for nlm()",
-    if (is.function(attr(x, "explain"))) attr(x, "explain")()
+    if (isTRUE(attr(x, "jit"))) attr(x, "explain")()
   )
 }
 

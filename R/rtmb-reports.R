@@ -39,9 +39,9 @@ sd_report <- function(
   covariance <- attempt(solve(hessian), function(error) hessian * NaN)
   reports <- adreports_of(model, obj$env$values_of(full))
   shape <- length(reports$values)
-  cov <- matrix(model$ask("propagate", theta, c(covariance, t(reports$jacobian))), shape, shape)
+  cov <- matrix(model$ask("propagated", theta, covariance = covariance, jacobian = reports$jacobian), shape, shape)
   effects <- full[obj$env$random]
-  spread <- if (length(effects) > 0L) as.vector(model$ask("spread", theta, covariance))^2
+  spread <- if (length(effects) > 0L) as.vector(model$ask("random_sd", theta, covariance = covariance))^2
   structure(
     list(
       value = reports$values, sd = sqrt(diag(cov)), cov = if (getReportCovariance) cov, par.fixed = theta,

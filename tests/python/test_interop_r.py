@@ -16,9 +16,10 @@ import pytest
 import gradops
 from gradops import errors
 from gradops.errors import ArgumentTypeError, AxisError
+from gradops.inference import fit
 from gradops.interop import r
 from gradops.interop.r import errors as words
-from gradops.interop.r import threads
+from gradops.interop.r import jit, likelihoods, threads
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -90,7 +91,7 @@ def test_r_callbacks_have_the_signature_of_their_formals():
     assert parameters["upstream"].default is None
 
 
-def test_errors_of_r_functions_keep_their_key():
+def test_varianceof_r_functions_keep_their_key():
     f = r.callback(lambda x: {"<R error>": "7", "message": "mine", "python": None}, ["x"], ["none"])
     failure = r.guarded(gradops.grad(f))(1.0)
     assert failure.fields() == {"kind": "callback", "message": "mine", "key": "7"}
@@ -104,7 +105,7 @@ def test_python_exception_survives_the_round_trip_through_r():
     assert caught.value is error
 
 
-def test_errors_are_worded_in_r_from_their_fields():
+def test_varianceare_worded_in_r_from_their_fields():
     def said(template, **fields):
         error = gradops.errors.ArgumentError(template, **fields)
         return words.message(error, error.template)
@@ -171,3 +172,28 @@ def test_no_garbage_collection_while_another_thread_runs_for_r(fails, monkeypatc
     else:
         assert threads.run(work) == (False, "gradops")
     assert gc.isenabled()
+
+
+def test_questions_about_a_likelihood_by_their_names():
+    """R's questions give what a :class:`.Fit` of the same likelihood does."""
+    y = np.array([4.1, 5.3, 4.8, 6.0, 5.2])
+
+    def nll(v):
+        return gradops.ops.sum(0.5 * ((y - v[0]) / gradops.ops.exp(v[1])) ** 2 + v[1])
+
+    found = fit(lambda p: nll([p["mean"], p["log_sd"]]), {"mean": 4.0, "log_sd": 0.0})
+    model = likelihoods.likelihood(nll, np.array([4.0, 0.0]), "mean\x1flog_sd", np.zeros(2), np.arange(2.0))
+    ask = jit.direct(model)
+    bounds = {"lower": np.full(2, -np.inf), "upper": np.full(2, np.inf)}
+    ended = ask(found.theta, question="finished", **bounds)
+    np.testing.assert_allclose(ended["covariance"], found.cov_params(), atol=1e-7)
+    given = {**bounds, "hessian": found.hessian}
+    np.testing.assert_array_equal(
+        ask(found.theta, question="conf_int", alpha=0.1, **given), found.conf_int(0.1, "profile")
+    )
+    np.testing.assert_array_equal(
+        ask(found.theta, question="profile", parameter=1.0, alpha=0.1, points=3.0, **given),
+        found.profile("log_sd", 0.1, 3),
+    )
+    variance = ask(found.theta, question="propagated", covariance=found.cov_params(), jacobian=np.array([[2.0, 1.0]]))
+    np.testing.assert_allclose(variance[0], found.delta(lambda p: 2 * p["mean"] + p["log_sd"])[1] ** 2)

@@ -41,6 +41,47 @@ test_once("the second call uses a program, the first only for a loop; functions 
   expect_null(called_twice(sin, 1))
 })
 
+test_once("explain() says whether repeated derivatives are compiled, or why not", {
+  local_backend("numpy")
+  count <- 0
+  functions <- list(sum)
+  cases <- list(
+    "`cat()` may have effects" = function(x) {
+      cat("")
+      sum(x)
+    },
+    "it may change `count`" = function(x) {
+      count <<- count + 1
+      sum(x)
+    },
+    "it calls functions that it finds or makes when it runs" = function(x) functions[[1]](x),
+    "it calls `unknown()`, which is not known before it runs" = function(x) if (x[1] > 0) sum(x) else unknown(x),
+    "it has several values" = function(x) x^2,
+    mine = function(x) stop("mine\nand more")
+  )
+  for (reason in names(cases)) {
+    derivative <- grad_fn(cases[[reason]])
+    expect_identical(c(explain(derivative)), "not compiled yet: it is at the second call")
+    for (i in 1:2) try(derivative(c(1, 2)), silent = TRUE)
+    expect_identical(c(explain(derivative)), paste("not compiled:", reason))
+  }
+  f <- function(x) sum(log(x))
+  expect_error(explain(f), class = "gradops_error_type")
+  total <- objective(f)
+  second <- hessian_fn(f)
+  for (i in 1:2) {
+    gradient(f, c(i, 2))
+    total$gr(c(i, 2))
+    second(c(i, 2))
+  }
+  for (said in list(explain(f)[2], explain(total), explain(second))) expect_match(said[1], "float64.*steps")
+  expect_identical(explain(f)[1], "gradient:")
+  expect_no_match(format(total), "compiled")
+  fails <- function(x) if (x[1] > 0) sum(x) else stop("mine")
+  for (x in c(1, 2, -1)) try(gradient(fails, x), silent = TRUE)
+  expect_match(explain(fails), "the function itself ran at some call: mine", all = FALSE)
+})
+
 test_once("side effects of a function happen at every call", {
   local_backend("numpy")
   noted <- new.env()

@@ -23,14 +23,17 @@ _NUMBERS = (np.ndarray, np.float64)
 
 
 def direct(function: Callable) -> Callable:
-    """Wrap ``function`` for arguments that are floats or unmarked arrays of R's; failures are returned."""
+    """Wrap ``function`` for arguments that are floats or unmarked arrays of R's; failures are returned.
 
-    def call(*arguments):
+    Arguments by name are passed on as they are.
+    """
+
+    def call(*arguments, **members):
         try:
             if is_plain(arguments):
-                return _r_result(function(*arguments))
+                return _r_result(function(*arguments, **members))
             marked = [{MARK: x} if isinstance(x, np.ndarray) else x for x in arguments]
-            return invoke(function, from_r(tuple(marked)), in_r=True)
+            return invoke(function, from_r(tuple(marked)), members, in_r=True)
         except (Exception, NeedsPolicy) as error:
             return Failure(error)
 
