@@ -382,7 +382,7 @@ def stepped(residual: Callable, inverse: Callable, x, rest=None, moves: bool = F
     for left in reversed(range(order.bit_length() if moves else order)):
         x = ops.subtract(x, inverse(rest, x) if moves else inverse(rest))
         rest = residual(x) if left else None
-    return x if order > MAX_ORDER else _limited(x, (None, 1.0, *[0.0] * (MAX_ORDER - 1)))
+    return _limited(x, (None, 1.0, *[0.0] * (MAX_ORDER - 1))) if order == MAX_ORDER and connected(x) else x
 
 
 def _limited(x, values: tuple):

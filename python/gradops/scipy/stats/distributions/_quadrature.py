@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .... import ops
+from ....functional.implicit import stepped
 from ....ops._compose import NUMBERS
 from ..._formulas import choose, exp, sqrt, where
 from ..._hosted import hosted
@@ -107,7 +108,7 @@ _SCALES: dict[str, tuple[Any, ...]] = {
 def quantile_of(family):
     """Return a ``_quantile`` for a family that defines only its tails.
 
-    The solution is found as a constant. Two Newton steps from it make it accurate and carry derivatives to third order.
+    The solution is found as a constant. Recorded Newton steps make it accurate and carry its derivatives.
     """
     parameters = ("p", *family.shapes)
     solutions = {
@@ -118,13 +119,15 @@ def quantile_of(family):
     }
 
     def by_tail(p, lower, *shapes):
-        z = solutions[lower](p, *shapes)
-        for _ in range(2):
-            log_tail = family._tail(z, lower, True, *shapes)
-            step = (log_tail - p) * exp(log_tail - family._logpdf(z, *shapes))
-            new = z - step if lower else z + step
-            z = where(new > 0, new, z) if family.support_[0] == 0 else new
-        return z
+        def residual(z):
+            return family._tail(z, lower, True, *shapes) - p
+
+        def inverse(rest, z):
+            step = rest * exp(rest + p - family._logpdf(z, *shapes))
+            step = step if lower else -step
+            return where(z > step, step, 0.0) if family.support_[0] == 0 else step
+
+        return stepped(residual, inverse, solutions[lower](p, *shapes), moves=True)
 
     def quantile(p, lower, as_log, *shapes):
         own, other = log_tails(p, as_log)
