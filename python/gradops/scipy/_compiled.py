@@ -17,6 +17,7 @@ from .. import functional, ops
 from ..autodiff.variable import Variable
 from ..flow import stop_gradient_scope
 from ..functional.implicit import dense_inverse, dense_jacobian, stepped
+from ._quadrature_rules import double_exponential
 from ._tensors import constant_like
 
 BISECTION_STEPS, NEWTON_STEPS = 60, 25
@@ -110,12 +111,11 @@ def integral(values: Callable, low, high, like):
     )
     if (low_end and low > 0) or (high_end and high < 0):
         return -integral(values, high, low, like)
-    t = np.arange(-3.1, 3.1 + 1e-9, 1 / 128 if low_end or high_end else 1 / 64)
-    u = 1 / (1 + np.exp(-math.pi * np.sinh(t)))
-    weights = (t[1] - t[0]) * math.pi * np.cosh(t) * u * (1 - u)
-    inside = (u > 1e-14) & (u < 1 - 1e-14)
-    u, weights = u[inside], weights[inside]
-    far, slope = constant_like((1 - u) / u, like), weights / u**2
+    step = 1 / 128 if low_end or high_end else 1 / 64
+    u, rest, weights = double_exponential(np.arange(-3.1, 3.1 + 1e-9, step), step)
+    inside = (u > 1e-14) & (rest > 1e-14)
+    u, rest, weights = u[inside], rest[inside], weights[inside]
+    far, slope = constant_like(rest / u, like), weights / u**2
     if low_end and high_end:
         y, weights = values(far) + values(-far), slope
     elif high_end:

@@ -12,22 +12,17 @@ from ....functional.implicit import stepped
 from ....ops._compose import NUMBERS
 from ..._formulas import choose, exp, sqrt, where
 from ..._hosted import hosted
+from ..._quadrature_rules import double_exponential
 from ..._tensors import constant_like
 from ._shared import LOG_2, log_tails
 
-_T = 0.1 * (np.arange(56) + 0.5)
-
-_ODDS = np.exp(-math.pi * np.sinh(_T))
-
-_P = _ODDS / (1 + _ODDS)
-
-_W = 0.1 * math.pi * np.cosh(_T) * _ODDS / (1 + _ODDS) ** 2
+_, _P, _W = double_exponential(0.1 * (np.arange(56) + 0.5), 0.1)
 
 
 def expectation(quantile, function, shapes):
     """Return the mean of ``function(z, *shapes)`` with z = ``quantile(p, lower, *shapes)``.
 
-    The double exponential rule on (0, 1) is used (Takahasi and Mori 1974), with tail probabilities in each half.
+    The double exponential rule on (0, 1) is used, with tail probabilities in each half.
     """
     like = next((v for v in shapes if type(v) not in NUMBERS), np.zeros(()))
     columns = [v if type(v) in NUMBERS else ops.expand_dims(v, -1) for v in shapes]
