@@ -13,7 +13,7 @@ from scipy_checks import agree, in_programs
 
 import gradops
 from gradops import functional, ops
-from gradops.errors import ArgumentError, ArgumentTypeError, GradopsError, JitError, ShapeError
+from gradops.errors import ArgumentError, ArgumentTypeError, GradientError, GradopsError, JitError, ShapeError
 from gradops.scipy import interpolate
 
 RNG = np.random.default_rng(3)
@@ -306,6 +306,21 @@ def test_roots():
         np.testing.assert_allclose(second[i], change, 1e-4, 1e-6)
     with pytest.raises(JitError):
         gradops.jit(roots)(C)
+
+
+def test_roots_have_no_wrong_derivative():
+    """Series of every order match the quadratic formula; a fourth derivative is an error."""
+
+    def found(a):
+        return interpolate.PPoly([[a], [0.3], [-0.4]], [0.0, 1.0]).roots(extrapolate=False)[0]
+
+    def formula(a):
+        return (ops.sqrt(0.09 + 1.6 * a) - 0.3) / (2 * a)
+
+    along = ([1.0, 0.0, 0.0, 0.0, 0.0],)
+    np.testing.assert_allclose(functional.jet(found, (1.0,), along)[1], functional.jet(formula, (1.0,), along)[1])
+    with pytest.raises(GradientError, match="order above 3"):
+        functional.grad(functional.grad(functional.grad(functional.grad(found))))(1.0)
 
 
 def test_objects_can_be_extended():

@@ -9,6 +9,8 @@ from scipy_checks import each_library
 
 import gradops
 from gradops import backends, ops
+from gradops.errors import GradientError
+from gradops.functional import jet
 from gradops.scipy import stats
 from gradops.scipy.stats.distributions import noncentral
 from gradops.scipy.stats.distributions._family import Continuous
@@ -436,6 +438,31 @@ def test_tails_have_the_density_as_slope_at_end_points(name, at, shapes):
         )
     (second,) = [gradops.grad(gradops.grad(lambda x: family.cdf(x, *given[1:])))(given[0])]
     assert np.isfinite(second)
+
+
+@pytest.mark.parametrize("name", ["invgauss", "skewnorm"])
+def test_quantiles_found_by_search_have_no_wrong_derivative(name):
+    """Series of every order follow the inverse function's ``x' = 1 / f(x)``; a fourth derivative is an error."""
+    family = getattr(stats, name)
+
+    def quantile(p):
+        return family.ppf(p, 1.7)
+
+    def slope(x):
+        return 1 / family.pdf(x, 1.7)
+
+    def derivative(order):
+        if order == 1:
+            return slope
+        lower = gradops.grad(derivative(order - 1))
+        return lambda x: lower(x) * slope(x)
+
+    wanted = [derivative(order)(quantile(0.37)) for order in range(1, 6)]
+    np.testing.assert_allclose(jet(quantile, (0.37,), ([1.0, 0.0, 0.0, 0.0, 0.0],))[1], wanted, 1e-10)
+    third = gradops.grad(gradops.grad(gradops.grad(quantile)))
+    np.testing.assert_allclose(third(0.37), wanted[2], 1e-10)
+    with pytest.raises(GradientError, match="order above 3"):
+        gradops.grad(third)(0.37)
 
 
 def test_log_tails_of_the_geometric_distribution_at_probability_1():

@@ -28,8 +28,8 @@ from . import matrices
 from .reverse import grad
 from .transformations import linearize, vjp
 
-NEWTON_STEPS = 3
-"""The number of recorded steps, which is the order to which derivatives are correct."""
+MAX_ORDER = 3
+"""The order to which recorded Newton steps make derivatives correct; Taylor series get the steps that they need."""
 
 MAX_DENSE_UNKNOWNS = 64
 """The largest number of unknowns for a dense Jacobian; larger systems are solved by products with the Jacobian."""
@@ -370,15 +370,19 @@ def connected(y) -> bool:
     return owner is not None and owner.derivatives.records(y)
 
 
-def stepped(residual: Callable, inverse: Callable, x, rest=None):
-    """``x`` after recorded Newton steps with a fixed inverse of the Jacobian."""
+def stepped(residual: Callable, inverse: Callable, x, rest=None, moves: bool = False):
+    """``x`` after recorded Newton steps, which give it the derivatives of a root of ``residual``.
+
+    Args:
+        inverse: multiplies a residual by the inverse of the Jacobian, held fixed: each step makes derivatives of one
+            order more correct. If it ``moves``, it also takes the point: then n steps do for orders below ``2**n``.
+    """
     rest = residual(x) if rest is None else rest
-    for i in range(
-        steps := max(NEWTON_STEPS, getattr(rest, "order", 0))
-    ):  # a Taylor series needs one step for each order
-        x = ops.subtract(x, inverse(rest))
-        rest = residual(x) if i < steps - 1 else None
-    return x if steps > NEWTON_STEPS else _limited(x, (None, 1.0, *[0.0] * (NEWTON_STEPS - 1)))
+    order = max(MAX_ORDER, getattr(rest, "order", 0))
+    for left in reversed(range(order.bit_length() if moves else order)):
+        x = ops.subtract(x, inverse(rest, x) if moves else inverse(rest))
+        rest = residual(x) if left else None
+    return _limited(x, (None, 1.0, *[0.0] * (MAX_ORDER - 1))) if order == MAX_ORDER and connected(x) else x
 
 
 def _limited(x, values: tuple):
@@ -396,7 +400,7 @@ def _limited(x, values: tuple):
         def gradient(upstream):
             if not rest:
                 raise GradientError(
-                    f"the solution of an equation has no derivative of an order above {NEWTON_STEPS}.",
+                    f"the solution of an equation has no derivative of an order above {MAX_ORDER}.",
                     hint="if you need no higher derivative, pass it through `gradops.stop_gradient()`",
                 )
             return ops.multiply(upstream, _limited(x, tuple(rest)))
@@ -457,25 +461,35 @@ def _inverse(residual: Callable, x, solve: Callable | None = None, at_root: bool
         at_root: True if ``x`` is a root: the inverse is then applied to rounding errors only, for its derivative.
     """
     if ops.size(x) <= MAX_DENSE_UNKNOWNS:
-        matrix = held(lambda x: matrices.jacobian(residual, x))(x)
-
-        def solved(r):
-            try:
-                return ops.reshape(ops.solve(matrix, ops.reshape(r, (-1, 1))), (-1,))
-            except ArgumentError as error:
-                raise GradientError(
-                    "the Jacobian of `f` in the unknowns is singular: there is no next step and no gradient.",
-                    argument="f",
-                    hint="start from another point; there may be no solution",
-                ) from error
-
-        return solved
+        return dense_inverse(dense_jacobian(residual, x))
     method = _gmres if solve is None else solve
     with stop_gradient_scope():
         forward = linearize(residual, x)[1]
         pull = vjp(residual, x)[1]
     back = forward if method is _cg else lambda w: pull(w)[0]
     return _solving(forward, back, lambda matvec, b: method(matvec, b, epsilon(b) ** 0.75, None), at_root)
+
+
+def dense_jacobian(residual: Callable, x):
+    """The Jacobian matrix of ``residual`` at ``x``, held constant."""
+    size = ops.size(x)
+    return ops.reshape(held(functools.partial(matrices.jacobian, residual))(x), (size, size))
+
+
+def dense_inverse(matrix) -> Callable:
+    """The inverse of a Jacobian matrix, as a function of residuals of any shape."""
+
+    def inverse(rest):
+        try:
+            return ops.reshape(ops.solve(matrix, ops.reshape(rest, (-1, 1))), rest.shape)
+        except ArgumentError as error:
+            raise GradientError(
+                "the Jacobian of `f` in the unknowns is singular: there is no next step and no gradient.",
+                argument="f",
+                hint="start from another point; there may be no solution",
+            ) from error
+
+    return inverse
 
 
 def _solving(forward: Callable, back: Callable, solve: Callable, of_nothing: bool = False) -> Callable:

@@ -16,7 +16,8 @@ import numpy as np
 from .. import functional, ops
 from ..autodiff.variable import Variable
 from ..flow import stop_gradient_scope
-from ._solving import implicit_solution
+from ..functional.implicit import dense_inverse, dense_jacobian, stepped
+from ._quadrature_rules import double_exponential
 from ._tensors import constant_like
 
 BISECTION_STEPS, NEWTON_STEPS = 60, 25
@@ -28,6 +29,11 @@ def _held(x, like):
     if isinstance(x, Variable) or (ops.is_tensor(x) and not isinstance(x, np.ndarray)):
         return ops.stop_gradient(ops.cast(x, ops.dtype(like)))
     return constant_like(x, like)
+
+
+def _attached(residual: Callable, x):
+    """Return ``x``, a root of ``residual``, with derivatives by all that ``residual`` depends on."""
+    return stepped(residual, dense_inverse(dense_jacobian(residual, x)), x)
 
 
 def _narrowed_midpoint(low, high, like, narrower: Callable):
@@ -48,7 +54,7 @@ def root_between(f: Callable, low, high, like):
         same = ops.equal(ops.sign(f(middle)), side)
         return ops.where(same, middle, low), ops.where(same, high, middle)
 
-    return implicit_solution(f, _narrowed_midpoint(low, high, like, half))
+    return _attached(f, _narrowed_midpoint(low, high, like, half))
 
 
 def least_between(f: Callable, low, high, like):
@@ -60,13 +66,13 @@ def least_between(f: Callable, low, high, like):
         first = ops.less(f(left), f(right))
         return ops.where(first, low, left), ops.where(first, right, high)
 
-    return implicit_solution(functional.grad(f), _narrowed_midpoint(low, high, like, part))
+    return _attached(functional.grad(f), _narrowed_midpoint(low, high, like, part))
 
 
 def least(f: Callable, start, like):
     """Return a minimum near a vector."""
     slope = functional.grad(f)
-    return implicit_solution(slope, _damped_newton(f, lambda x: (functional.hessian(f, x), slope(x)), start, like))
+    return _attached(slope, _damped_newton(f, lambda x: (functional.hessian(f, x), slope(x)), start, like))
 
 
 def root_near(f: Callable, start, like):
@@ -77,7 +83,7 @@ def root_near(f: Callable, start, like):
         turned = ops.transpose(slopes)
         return ops.matmul(turned, slopes), ops.tensordot(turned, rest, 1)
 
-    return implicit_solution(f, _damped_newton(lambda x: ops.sum(ops.square(f(x))), system, start, like))
+    return _attached(f, _damped_newton(lambda x: ops.sum(ops.square(f(x))), system, start, like))
 
 
 def _damped_newton(f: Callable, system: Callable, start, like):
@@ -105,12 +111,11 @@ def integral(values: Callable, low, high, like):
     )
     if (low_end and low > 0) or (high_end and high < 0):
         return -integral(values, high, low, like)
-    t = np.arange(-3.1, 3.1 + 1e-9, 1 / 128 if low_end or high_end else 1 / 64)
-    u = 1 / (1 + np.exp(-math.pi * np.sinh(t)))
-    weights = (t[1] - t[0]) * math.pi * np.cosh(t) * u * (1 - u)
-    inside = (u > 1e-14) & (u < 1 - 1e-14)
-    u, weights = u[inside], weights[inside]
-    far, slope = constant_like((1 - u) / u, like), weights / u**2
+    step = 1 / 128 if low_end or high_end else 1 / 64
+    u, rest, weights = double_exponential(np.arange(-3.1, 3.1 + 1e-9, step), step)
+    inside = (u > 1e-14) & (rest > 1e-14)
+    u, rest, weights = u[inside], rest[inside], weights[inside]
+    far, slope = constant_like(rest / u, like), weights / u**2
     if low_end and high_end:
         y, weights = values(far) + values(-far), slope
     elif high_end:

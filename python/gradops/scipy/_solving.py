@@ -19,7 +19,7 @@ from .. import _tree, dtypes, functional, ops
 from ..autodiff.variable import Variable
 from ..backends import tracing
 from ..errors import ArgumentError, ArgumentTypeError, GradientError, GradopsError, JitError
-from ..functional.implicit import stepped
+from ..functional.implicit import dense_inverse, dense_jacobian, held, stepped
 from ..ops import _checks
 from ..ops._compose import NUMBERS
 from . import _define
@@ -270,35 +270,32 @@ def numbers(name: str, x, argument: str) -> np.ndarray:
         ) from error
 
 
-def solution(name: str, residual: Callable, held: Callable, point, lacking: str):
+def solution(name: str, residual: Callable, point, lacking: str):
     """Return the tensor near ``point`` where ``residual`` is 0, with derivatives by all that ``residual`` depends on.
 
     Args:
         residual: maps a tensor to one of the same size.
-        held: the same function with everything except that tensor held constant.
         point: SciPy's solution, a tensor without a gradient.
         lacking: what a singular Jacobian means, for the error.
     """
-    shape = tuple(point.shape) if ops.is_tensor(point) else ()
-    size = int(np.prod(shape))
+    x = point = ops.convert_to_tensor(point)
+    size = ops.size(point)
 
     def matrix(x) -> np.ndarray:
-        found = functional.jacobian(lambda z: ops.reshape(held(z), (size,)), x)
-        return np.asarray(numbers(name, found, "x0"), float).reshape(size, size)
+        return np.asarray(numbers(name, dense_jacobian(residual, x), "x0"), float)
 
-    point = ops.convert_to_tensor(point)
-    places, x = numbers(name, point, "x0").astype(float), point
+    places = numbers(name, point, "x0").astype(float)
     small = 1e-9 if ops.dtype(point) == "float64" else 1e-4
     slopes, reached = matrix(x) if size else np.zeros((0, 0)), size == 0
     for _ in range(30 if size else 0):
-        rest = np.asarray(numbers(name, held(x), "x0"), float).reshape(size)
+        rest = np.asarray(numbers(name, held(residual)(x), "x0"), float).reshape(size)
         try:
             move = np.linalg.solve(slopes, rest)
         except np.linalg.LinAlgError:
             break
         if not np.all(np.isfinite(move)):
             break
-        places = places - move.reshape(shape)
+        places = places - move.reshape(places.shape)
         x = constant_like(places, point)
         before, slopes = slopes, matrix(x)
         if np.max(np.abs(move)) <= small * (1 + np.max(np.abs(places))):
@@ -311,18 +308,4 @@ def solution(name: str, residual: Callable, held: Callable, point, lacking: str)
             f"the result of `{name}` has no derivative: {lacking}, or it is not exact enough to go on from.",
             hint="if you need none, use `stop_gradient()` on what the function depends on",
         )
-    if size == 0:
-        return x
-    return _stepped(residual, constant_like(slopes, point), x)
-
-
-def implicit_solution(residual: Callable, x):
-    """Return :func:`solution` at an ``x`` that is already exact but whose value is not known."""
-    size = int(np.prod(x.shape))
-    slopes = functional.jacobian(lambda z: ops.reshape(residual(z), (size,)), x)
-    return _stepped(residual, ops.stop_gradient(ops.reshape(slopes, (size, size))), x)
-
-
-def _stepped(residual: Callable, slopes, x):
-    """Return ``x`` after the recorded Newton steps."""
-    return stepped(residual, lambda r: ops.reshape(ops.solve(slopes, ops.reshape(r, (-1, 1))), x.shape), x)
+    return stepped(residual, dense_inverse(constant_like(slopes, point)), x) if size else x

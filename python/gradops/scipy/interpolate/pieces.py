@@ -13,6 +13,7 @@ import numpy as np
 from ... import _scipy, ops
 from ...annotations import Integer, Tensor
 from ...errors import ArgumentError, ArgumentTypeError, ShapeError
+from ...functional.implicit import stepped
 from ...ops._checks import check_axis, integer, known
 from .._define import composed, family
 from .._solving import numbers
@@ -278,15 +279,15 @@ class PPoly(Pieces):
         level = float(numbers("PPoly.solve", y, "y"))
         c, x = (numbers("PPoly.solve", part, name).astype(float) for part, name in ((self.c, "c"), (self.x, "x")))
         fixed = _scipy.interpolate.PPoly(c, x).solve(level, bool(discontinuity), bool(how))
-        v = constant_like(fixed, self.c)
-        slope, curve = self.derivative(), self._like(self.c)
+        v, curve = constant_like(fixed, self.c), self._like(self.c)
         size = np.abs(c).max(initial=0.0)
-        rest = np.abs(numbers("PPoly.solve", curve(v, 0, True), "c") - level)
-        meets = ops.convert_to_tensor(rest <= 1e-6 * (1 + size))
-        for _ in range(2):  # each Newton step doubles the order of the exact derivatives
-            step = ops.divide_no_nan(curve(v, 0, True) - level, slope(v, 0, True))
-            v = ops.where(np.asarray(ops.convert_to_numpy(meets)), v - step, v)
-        return v
+        meets = np.abs(numbers("PPoly.solve", curve(v, 0, True), "c") - level) <= 1e-6 * (1 + size)
+        slope = self.derivative()
+
+        def inverse(rest, v):
+            return ops.where(meets, ops.divide_no_nan(rest, slope(v, 0, True)), 0.0)
+
+        return stepped(lambda v: curve(v, 0, True) - level, inverse, v, moves=True)
 
     def roots(self, discontinuity: bool = True, extrapolate=None):
         """Return the roots of the polynomial, see :meth:`solve`.

@@ -86,7 +86,7 @@ def minimum(problem: Problem, x: np.ndarray, bounds: Bounds | None = None, sign:
     at = ops.convert_to_tensor(at)
     free, fixed = np.flatnonzero(side == 0), np.flatnonzero(side)
     if not len(fixed):
-        return solution(problem.name, functional.grad(problem), functional.grad(problem.held), at, NO_CURVATURE)
+        return solution(problem.name, functional.grad(problem), at, NO_CURVATURE)
     ends = ops.concatenate([bounds.end(i, side[i], at) for i in fixed])  # type: ignore[union-attr]
     order = np.argsort(np.concatenate([free, fixed]))
 
@@ -98,7 +98,6 @@ def minimum(problem: Problem, x: np.ndarray, bounds: Bounds | None = None, sign:
     found = solution(
         problem.name,
         functional.grad(lambda z: problem(whole(z, ends))),
-        functional.grad(lambda z: problem.held(whole(z, ops.stop_gradient(ends)))),
         constant_like(np.asarray(x, float)[free], at),
         NO_CURVATURE,
     )
@@ -269,29 +268,20 @@ def _constrained(problem: Problem, x: np.ndarray, limits: Bounds, conditions: Se
     start = np.concatenate([x, multipliers[active]])
     at = ops.convert_to_tensor(at)
 
-    def residual(held: bool):
-        def conditions_at(z):
-            values = []
-            for condition, places, ends in parts:
-                if condition is None:
-                    value = z
-                else:
-                    value = ops.reshape((condition.problem.held if held else condition.problem)(z), (-1,))
-                values.append(ops.take(value, places, axis=0) - constant_like(ends, at))
-            return ops.concatenate(values) if values else constant_like(np.zeros(0), at)
+    def conditions_at(z):
+        values = []
+        for condition, places, ends in parts:
+            value = z if condition is None else ops.reshape(condition.problem(z), (-1,))
+            values.append(ops.take(value, places, axis=0) - constant_like(ends, at))
+        return ops.concatenate(values) if values else constant_like(np.zeros(0), at)
 
-        def lagrange(z, weights):
-            return (problem.held if held else problem)(z) - ops.sum(weights * conditions_at(z))
-
-        def of_all(z):
-            unknowns, weights = z[:size], z[size:]
-            slope = functional.grad(lambda u: lagrange(u, weights))(unknowns)
-            return ops.concatenate([slope, conditions_at(unknowns)])
-
-        return of_all
+    def residual(z):
+        unknowns, weights = z[:size], z[size:]
+        slope = functional.grad(lambda u: problem(u) - ops.sum(weights * conditions_at(u)))(unknowns)
+        return ops.concatenate([slope, conditions_at(unknowns)])
 
     lacking = "its active constraints depend on each other, or the matrix of second derivatives is singular there"
-    return solution(problem.name, residual(False), residual(True), constant_like(start, at), lacking)[:size]
+    return solution(problem.name, residual, constant_like(start, at), lacking)[:size]
 
 
 @solver

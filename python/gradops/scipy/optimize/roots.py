@@ -27,12 +27,11 @@ def moving(problem: Problem, x, minus: bool = False, lacking: str = NO_SLOPE):
     """Return the root near SciPy's ``x`` with derivatives, or with ``minus`` the fixed point."""
     at = problem.tensor(np.asarray(x, float) if np.ndim(x) or problem.like is not None else x)
 
-    def one(function):
-        return lambda z: ops.reshape(function(z) - z if minus else function(z), np.shape(x))
+    def residual(z):
+        y = problem(z)
+        return ops.reshape(y - z if minus else y, np.shape(x))
 
-    if not connected(problem(at)):
-        return at
-    return solution(problem.name, one(problem), one(problem.held), at, lacking)
+    return solution(problem.name, residual, at, lacking) if connected(problem(at)) else at
 
 
 IN_PROGRAM = "Found in a compiled program, without SciPy."

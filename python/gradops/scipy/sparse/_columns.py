@@ -17,7 +17,7 @@ from ... import config
 from ..._scopes import uncollected
 from ...jit.agreement import report
 from ...jit.native.machine import machine
-from ._factor import Factor, Symbolic, ordered
+from ._factor import Factor, Symbolic, ordered, reached_rows
 from ._pattern import Pattern
 
 BACKWARD = 1e-13
@@ -53,25 +53,13 @@ def _numbered(reached: Sequence[Collection[int]], order: np.ndarray) -> tuple[np
 
 def _filled(pattern: Pattern, order: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Return :func:`_numbered` for a pattern and the order of its rows, by symbolic elimination."""
-    rows, columns = order[pattern.rows], order[pattern.columns]
-    lower = rows > columns
-    rows, columns = rows[lower], columns[lower]
-    below = rows[np.argsort(columns, kind="stable")].tolist()
-    starts = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=len(order)))]).tolist()
-    waiting: dict[int, list[set[int]]] = {}  # keyed by the first row: the parent's column in the elimination tree
     found: list[list[int]] = []
     products = 0
-    for column in range(len(order)):
-        own, before = below[starts[column] : starts[column + 1]], waiting.pop(column, [])
-        alone = len(before) == 1 and before[0].issuperset(own)
-        reached = before[0] if alone else set(own).union(*before)
-        reached.discard(column)
+    for reached, _, _ in reached_rows(len(order), order[pattern.rows], order[pattern.columns]):
         found.append(list(reached))
         products += len(reached) ** 2
         if products > MOST:
             return None
-        if reached:
-            waiting.setdefault(min(reached), []).append(reached)
     return _numbered(found, np.arange(len(order)))
 
 
@@ -108,8 +96,8 @@ class Columns:
         given = np.searchsorted(out_of[lower], np.arange(self.size + 1))
         of_factor = self.starts, self.rows, before, lefts, self.starts[columns[lefts] + 1], given, into[lower], lower
         self._kept = [np.ascontiguousarray(x, np.int64) for x in of_factor]
-        self._at = [self.size, *[x.ctypes.data for x in self._kept]]
-        self._factor, self._forward, self._backward, self._inverse = (
+        self.at = [self.size, *[x.ctypes.data for x in self._kept]]
+        self.factor, self.forward, self.backward, self.inverse = (
             native.function(f"sparse_{name}", count, ctypes.c_int64)
             for name, count in (("factor", 12), ("forward", 5), ("backward", 5), ("inverse", 7))
         )
@@ -150,31 +138,6 @@ class Columns:
         condition = size * np.abs(one).max(initial=0)
         return bool(np.abs(inverse - others).max(initial=0) <= BACKWARD * self.size * condition * np.abs(one).max())
 
-    def elements(self, values: np.ndarray) -> np.ndarray:
-        """Compute the factor's elements.
-
-        Raises:
-            LinAlgError: the matrix is not positive definite.
-        """
-        found, work = np.empty(len(self.rows)), np.zeros(self.size)
-        if not self._factor(*self._at, values.ctypes.data, found.ctypes.data, work.ctypes.data):
-            raise np.linalg.LinAlgError("the matrix is not positive definite")
-        return found
-
-    def solved(self, factor: np.ndarray, x: np.ndarray, forward: bool) -> None:
-        """Solve in place for rows in elimination order, by the factor (if ``forward``) and then by its transpose."""
-        for row in x:
-            given = *self._at[:3], factor.ctypes.data, row.ctypes.data
-            if forward:
-                self._forward(*given)
-            self._backward(*given)
-
-    def inverse(self, factor: np.ndarray) -> np.ndarray:
-        """Return the inverse on the pattern."""
-        found, work = np.empty(len(self.rows)), np.zeros((2, self.size))
-        self._inverse(*self._at[:3], factor.ctypes.data, found.ctypes.data, work.ctypes.data, work[1].ctypes.data)
-        return found[self.places]
-
     @functools.cached_property
     def fronts(self) -> Symbolic:
         return Symbolic(*self._of_fronts)
@@ -185,7 +148,10 @@ class ColumnFactor(Factor):
 
     def __init__(self, columns: Columns, values: np.ndarray):
         self.columns, self.values = columns, values
-        self._elements = columns.elements(values)
+        self._elements, work = np.empty(len(columns.rows)), np.zeros(columns.size)
+        self._at = *columns.at[:3], self._elements.ctypes.data
+        if not columns.factor(*columns.at, values.ctypes.data, self._at[3], work.ctypes.data):
+            raise np.linalg.LinAlgError("the matrix is not positive definite")
         self.logdet = 2.0 * float(np.log(self._elements[columns.starts[:-1]]).sum())
         if not np.isfinite(self.logdet):
             raise np.linalg.LinAlgError("the matrix has elements that are not finite")
@@ -193,15 +159,21 @@ class ColumnFactor(Factor):
     def solve(self, b: np.ndarray) -> np.ndarray:
         x = np.empty(b.shape[::-1])
         x[:, self.columns.order] = b.T
-        self.columns.solved(self._elements, x, True)
-        return x[:, self.columns.order].T
+        for row in x:
+            self.columns.forward(*self._at, row.ctypes.data)
+        return self._backward(x)
 
     def spread(self, z: np.ndarray) -> np.ndarray:
-        x = z.T.copy()
-        self.columns.solved(self._elements, x, False)
+        return self._backward(z.T.copy())
+
+    def _backward(self, x: np.ndarray) -> np.ndarray:
+        for row in x:
+            self.columns.backward(*self._at, row.ctypes.data)
         return x[:, self.columns.order].T
 
     def inverse(self, directions: np.ndarray) -> np.ndarray:
         if directions.shape[1]:
             return Factor(self.columns.fronts, self.values).inverse(directions)
-        return self.columns.inverse(self._elements)
+        found, work = np.empty(len(self._elements)), np.zeros((2, self.columns.size))
+        self.columns.inverse(*self._at, found.ctypes.data, work.ctypes.data, work[1].ctypes.data)
+        return found[self.columns.places]

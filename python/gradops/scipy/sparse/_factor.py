@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -295,42 +296,50 @@ def _eliminated(pattern: Pattern) -> tuple[list[int], list[set[int]], bool] | No
     return order, reached, in_rounds
 
 
-def _fronts(size: int, rows: np.ndarray, columns: np.ndarray, stacked: bool) -> list[Front]:
-    """Return the fronts of a matrix with elements at these rows and columns; ``stacked`` if small ones go in stacks."""
+def reached_rows(size: int, rows: np.ndarray, columns: np.ndarray) -> Iterator[tuple[set[int], bool, list[int]]]:
+    """Yield the rows that each column of a matrix reaches when it is eliminated, by symbolic elimination.
+
+    Also yields True if the column joins its only child without fill, whose set of rows then becomes its own; and its
+    children in the elimination tree, the columns whose first row is this column.
+    """
     lower = rows > columns
     rows, columns = rows[lower], columns[lower]
     below = rows[np.argsort(columns, kind="stable")].tolist()
     starts = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=size))]).tolist()
-    # Fronts by the first row that they reach, which is their parent's column.
-    waiting: list[list[Front]] = [[] for _ in range(size + 1)]
-    fronts: list[Front | None] = [None] * size
+    waiting: dict[int, list[int]] = {}  # children by their first rows
+    reached: dict[int, set[int]] = {}
     for column in range(size):
-        own, children = below[starts[column] : starts[column + 1]], waiting[column]
-        waiting[column] = []
-        if len(children) == 1 and children[0].rows.issuperset(own):  # the column joins its child without fill
-            front = children[0]
-            fronts[front.columns[-1]] = None
-            reached = front.rows
-            reached.discard(column)
+        own, children = below[starts[column] : starts[column + 1]], waiting.pop(column, [])
+        passed = [reached.pop(child) for child in children]
+        joins = len(passed) == 1 and passed[0].issuperset(own)
+        reached[column] = found = passed[0] if joins else set(own).union(*passed)
+        found.discard(column)
+        yield found, joins, children
+        waiting.setdefault(min(found, default=size), []).append(column)
+
+
+def _fronts(size: int, rows: np.ndarray, columns: np.ndarray, stacked: bool) -> list[Front]:
+    """Return the fronts of a matrix with elements at these rows and columns; ``stacked`` if small ones go in stacks."""
+    fronts: dict[int, Front] = {}  # by their last columns
+    for column, (reached, joins, children) in enumerate(reached_rows(size, rows, columns)):
+        if joins:
+            front = fronts.pop(children[0])
         else:
-            reached = set(own).union(*[child.rows for child in children])
-            reached.discard(column)
             front = Front(reached)
-            count, rest, small = 1, len(reached), stacked and all(child.small for child in children)
-            for child in children:
+            count, rest, small = 1, len(reached), stacked and all(fronts[child].small for child in children)
+            for child in [fronts[child] for child in children]:
                 of_child = len(child.columns)
                 if _cost(count + of_child, rest, small) <= _cost(count, rest, small) + _cost(*child.sizes, child.small):
                     count += of_child
                     front.columns += child.columns
                     front.children += child.children
-                    fronts[child.columns[-1]] = None
+                    del fronts[child.columns[-1]]
                 else:
                     front.children.append(child)
             front.small = small and count + rest <= MAX_STACKED_FRONT
         front.columns.append(column)
-        waiting[min(reached) if reached else size].append(front)
         fronts[column] = front
-    return [front for front in fronts if front is not None]
+    return list(fronts.values())
 
 
 class Factor:

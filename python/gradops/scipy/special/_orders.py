@@ -18,27 +18,10 @@ from collections.abc import Callable
 import numpy as np
 
 from ... import _scipy
+from .._quadrature_rules import double_exponential
 
-STEP = 1 / 40
-REACH = 3.6
+NODES = double_exponential(np.arange(-144, 145) / 40, 1 / 40)
 ELEMENTS_PER_CHUNK = 64  # elements at a time, so that their nodes stay in the cache
-
-
-def _double_exponential() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return nodes on (0, 1), as distances from both ends, and their weights."""
-    tau = np.arange(-REACH, REACH + STEP / 2, STEP)
-    s = math.pi * np.sinh(tau)
-    near, far = _scipy.special.expit(s), _scipy.special.expit(-s)
-    return near, far, math.pi * np.cosh(tau) * near * far * STEP
-
-
-_nodes: list = []
-
-
-def nodes() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    if not _nodes:
-        _nodes.extend(_double_exponential())
-    return tuple(_nodes)
 
 
 def _less_sine(d):
@@ -56,7 +39,7 @@ def _moment(t, slope, exponent, n, weight):
 
 def _real_axis_path(v, z, n):
     """Return the path from the saddle on the real axis to infinity + i pi, z <= v, and the log of the maximum."""
-    near, far, weight = nodes()
+    near, far, weight = NODES
     theta, rest = math.pi * near, math.pi * far
     sine = np.sin(np.minimum(theta, rest))
     cosine = np.where(theta < rest, np.cos(theta), -np.cos(rest))
@@ -74,7 +57,7 @@ def _real_axis_path(v, z, n):
 def _real_axis_integral(v, z, n, alpha):
     """The integral of ``(-t)**n * exp(z * sinh(t) - v * t)`` from minus infinity to the saddle ``alpha``, z <= v; and
     the logarithm of the integrand's maximum, at ``-alpha``."""
-    near, far, weight = nodes()
+    near, far, weight = NODES
     w = np.sqrt((v - z) * (v + z))
     with np.errstate(divide="ignore"):
         length = np.minimum(np.cbrt(360 / v), np.minimum(np.arcsinh(120 / v) + 2.2, np.arccosh(1 + 60 / w)))
@@ -88,7 +71,7 @@ def _real_axis_integral(v, z, n, alpha):
 
 def _imaginary_axis_path(v, z, n):
     """The path over the saddle ``i * beta`` from minus infinity to infinity + i pi, z > v."""
-    near, far, weight = nodes()
+    near, far, weight = NODES
     sine = np.sqrt((z - v) * (z + v)) / z
     cosine = v / z
     beta = np.arctan2(sine, cosine)
@@ -128,7 +111,7 @@ def _first_kinds(v, z, n):
 
 def _modified_first(v, z, n):
     """The derivative of order ``n`` of I, divided by ``exp(z)``; v >= 1, z > 0."""
-    near, far, weight = nodes()
+    near, far, weight = NODES
     theta, rest = math.pi * near, math.pi * far
     sine = np.sin(np.minimum(theta, rest))
     cosine = np.where(theta < rest, np.cos(theta), -np.cos(rest))

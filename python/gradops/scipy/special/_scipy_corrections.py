@@ -17,6 +17,7 @@ import numpy as np
 
 from ... import _scipy
 from ...backends.numpy.base import greatest, least
+from .._quadrature_rules import half_line_double_exponential
 from . import _tails
 
 F = TypeVar("F", bound=Callable)
@@ -267,10 +268,7 @@ def hyp0f1(v, z):
     return replace_where(value, (z < -4) & (v > 0) & (v < 10), bessel, v, z)
 
 
-_HYPERU_GRID = np.arange(-4.2, 5.2, 0.0625)
-_HYPERU_LOGS = _HYPERU_GRID - np.exp(-_HYPERU_GRID)
-_HYPERU_NODES, _HYPERU_WEIGHTS = np.exp(_HYPERU_LOGS), 0.0625 * (1 + np.exp(-_HYPERU_GRID))
-"""The double exponential rule for integrals over ``exp(-u)`` (Takahasi and Mori 1974)."""
+_HYPERU_LOGS, _HYPERU_NODES, _HYPERU_WEIGHTS = half_line_double_exponential(np.arange(-4.2, 5.2, 0.0625), 0.0625)
 
 
 def hyperu(a, b, x):
@@ -291,7 +289,12 @@ def _hyperu_integral(*parameters):
     found = np.empty(flat[0].shape)
     for start in range(0, found.size, 128):  # whose terms stay in the cache
         a, b, x = (v[start : start + 128, None] for v in flat)
-        logs = a * _HYPERU_LOGS - _HYPERU_NODES + (b - a - 1) * np.log1p(_HYPERU_NODES / x) - _scipy.special.gammaln(a)
+        logs = (
+            (a - 1) * _HYPERU_LOGS
+            - _HYPERU_NODES
+            + (b - a - 1) * np.log1p(_HYPERU_NODES / x)
+            - _scipy.special.gammaln(a)
+        )
         found[start : start + 128] = (np.exp(logs) @ _HYPERU_WEIGHTS) * (x**-a)[:, 0]
     return found.reshape(np.shape(parameters[0]))
 

@@ -40,11 +40,10 @@ from .._formulas import (
     times_log,
     where,
 )
+from .._quadrature_rules import half_line_double_exponential
 from .._tensors import constant_like
 
-_u = np.arange(-36, 40) / 10
-_NODES = np.exp(_u - np.exp(-_u))
-_WEIGHTS = 0.1 * _NODES * (1 + np.exp(-_u))
+_, _NODES, _WEIGHTS = half_line_double_exponential(np.arange(-36, 40) / 10, 0.1)
 _STEPS = np.arange(10.0)
 
 

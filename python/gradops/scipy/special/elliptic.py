@@ -20,7 +20,7 @@ from ...extend import derivative
 from .._define import composed, family, ufunc
 from .._formulas import choose
 from .._tensors import constant, floating
-from ._orders import nodes
+from ._orders import NODES
 
 __all__ = """
     agm ellip_harm ellip_harm_2 ellip_normal ellipe ellipeinc ellipj ellipk ellipkinc ellipkm1 elliprc elliprd
@@ -244,7 +244,7 @@ def _k_slope(p):
 
 def _legendre_sum(phi, m, a, b):
     """Add the complete integral over full periods and the rest from 0, on double exponential nodes."""
-    near, far, weight = nodes()
+    near, far, weight = NODES
     periods = np.round(phi / math.pi)
     rest = phi - periods * math.pi
 

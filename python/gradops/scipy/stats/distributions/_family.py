@@ -449,7 +449,7 @@ class Continuous(Distribution):
 
     gradient = """Exact derivatives of all orders by ``x`` and each parameter that is a tensor; 0 outside of the
     support. At the ends of the support they are those from inside if the density is finite. Quantiles use the
-    implicit function theorem, ``-(dF/dp) / f``."""
+    implicit function theorem, ``-(dF/dp) / f``, to third order if they are found by search."""
     kind = "Differential e"
     rvs_text = "Random numbers from a seed: quantiles of uniform numbers, which makes them differentiable."
 

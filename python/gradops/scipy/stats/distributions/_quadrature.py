@@ -8,25 +8,21 @@ from typing import Any
 import numpy as np
 
 from .... import ops
+from ....functional.implicit import stepped
 from ....ops._compose import NUMBERS
 from ..._formulas import choose, exp, sqrt, where
 from ..._hosted import hosted
+from ..._quadrature_rules import double_exponential
 from ..._tensors import constant_like
 from ._shared import LOG_2, log_tails
 
-_T = 0.1 * (np.arange(56) + 0.5)
-
-_ODDS = np.exp(-math.pi * np.sinh(_T))
-
-_P = _ODDS / (1 + _ODDS)
-
-_W = 0.1 * math.pi * np.cosh(_T) * _ODDS / (1 + _ODDS) ** 2
+_, _P, _W = double_exponential(0.1 * (np.arange(56) + 0.5), 0.1)
 
 
 def expectation(quantile, function, shapes):
     """Return the mean of ``function(z, *shapes)`` with z = ``quantile(p, lower, *shapes)``.
 
-    The double exponential rule on (0, 1) is used (Takahasi and Mori 1974), with tail probabilities in each half.
+    The double exponential rule on (0, 1) is used, with tail probabilities in each half.
     """
     like = next((v for v in shapes if type(v) not in NUMBERS), np.zeros(()))
     columns = [v if type(v) in NUMBERS else ops.expand_dims(v, -1) for v in shapes]
@@ -107,7 +103,7 @@ _SCALES: dict[str, tuple[Any, ...]] = {
 def quantile_of(family):
     """Return a ``_quantile`` for a family that defines only its tails.
 
-    The solution is found as a constant. Two Newton steps from it make it accurate and carry derivatives to third order.
+    The solution is found as a constant. Recorded Newton steps make it accurate and carry its derivatives.
     """
     parameters = ("p", *family.shapes)
     solutions = {
@@ -118,13 +114,15 @@ def quantile_of(family):
     }
 
     def by_tail(p, lower, *shapes):
-        z = solutions[lower](p, *shapes)
-        for _ in range(2):
-            log_tail = family._tail(z, lower, True, *shapes)
-            step = (log_tail - p) * exp(log_tail - family._logpdf(z, *shapes))
-            new = z - step if lower else z + step
-            z = where(new > 0, new, z) if family.support_[0] == 0 else new
-        return z
+        def residual(z):
+            return family._tail(z, lower, True, *shapes) - p
+
+        def inverse(rest, z):
+            step = rest * exp(rest + p - family._logpdf(z, *shapes))
+            step = step if lower else -step
+            return where(z > step, step, 0.0) if family.support_[0] == 0 else step
+
+        return stepped(residual, inverse, solutions[lower](p, *shapes), moves=True)
 
     def quantile(p, lower, as_log, *shapes):
         own, other = log_tails(p, as_log)
