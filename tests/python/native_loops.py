@@ -23,6 +23,7 @@ CALLED = {
     "eigh": "LAPACK's, by NumPy",
     "expm": "SciPy's own",
     "gcd": "NumPy's own",
+    "gelu": "NumPy's own, with formulas for its tails",
     "lcm": "NumPy's own",
     "ldexp": "NumPy's own",
     "lu_factor": "LAPACK's, by SciPy",

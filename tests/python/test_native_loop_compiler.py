@@ -31,7 +31,7 @@ def assert_same_bits(compiled, *arguments) -> None:
 
 
 @pytest.mark.short_cases(2)
-@pytest.mark.parametrize("seed", [0, 4, 9, 11, 13])
+@pytest.mark.parametrize("seed", [0, 4, 9, 11, 14])
 def test_random_loops(seed, made):
     loops = Loops(seed)
     assert_same_bits(jit(value_and_grad(loops, argnums=(0, 1))), *loops.inputs)
