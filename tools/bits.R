@@ -4,7 +4,7 @@
 #
 # Each line of the file has a name, the number of rows or elements and columns if there are any, and the numbers in
 # hexadecimals; or a name and the class of an error. The functions are the models of benchmarks/ and the functions of
-# tests/testthat/corpus and test-corpus-numerics.R, by `objective()`; those with random effects are integrated.
+# tests/testthat/corpus and test-corpus-numerics.R, by `objective()`, which integrates random effects out.
 
 file <- base::file(commandArgs(TRUE)[1L], "w")
 suppressMessages(library(gradops))
