@@ -26,16 +26,20 @@ RULES = (reversed_, unnatural, gradops.stop_gradient, lambda x: gradops.scaled_g
 
 
 class Loops:
-    """A function of ``inputs`` (a vector and a matrix), rebuilt with the same choices at each call."""
+    """A function of ``inputs`` (a vector and a matrix), rebuilt with the same choices at each call.
 
-    def __init__(self, seed: int):
-        self.seed = seed
+    Args:
+        depth: of loops and branches within each other.
+    """
+
+    def __init__(self, seed: int, depth: int = 2):
+        self.seed, self.depth = seed, depth
         rng = np.random.default_rng(seed)
         self.inputs = [rng.normal(size=(2,)), rng.normal(size=(2, 2))]
 
     def __call__(self, *inputs):
         rng = np.random.default_rng(self.seed + 1)
-        state = self._statement(rng, [inputs[0], inputs[1], ops.sum(inputs[0])], list(inputs), 2)
+        state = self._statement(rng, [inputs[0], inputs[1], ops.sum(inputs[0])], list(inputs), self.depth)
         return sum(ops.sum(x * float(rng.normal())) for x in state)
 
     def _statement(self, rng, state: list, outside: list, depth: int) -> list:

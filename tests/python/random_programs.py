@@ -31,7 +31,7 @@ class Program:
         with np.errstate(all="ignore"):
             while len(self.steps) < length:
                 step = self._proposed(registers)
-                if step is None:
+                if step is None or size(step, registers) > 60 * rows:
                     continue
                 y = perform(step, registers)
                 if step[:2] == ("binary", "arctan2") and not np.all(ops.hypot(*(registers[i] for i in step[2:]))):
@@ -157,6 +157,18 @@ def broadcasts(*shapes) -> bool:
 
 def matches(a: tuple, b: tuple) -> bool:
     return bool(a and b) and a[-1] == (b[0] if len(b) == 1 else b[-2]) and broadcasts(a[:-2], b[:-2])
+
+
+def size(step: tuple, registers: list) -> int:
+    """Return the number of elements of what a step makes of several registers, which may be a product; else 0."""
+    kind, *rest = step
+    if kind not in ("binary", "where", "matmul"):
+        return 0
+    shapes = [np.shape(registers[i]) for i in rest if isinstance(i, int)]
+    if kind == "matmul":
+        a, b = shapes
+        shapes = [(*a[:-1], 1), (*b[:-2], 1, b[-1]) if len(b) > 1 else ()]
+    return int(np.prod(np.broadcast_shapes(*shapes)))
 
 
 def perform(step: tuple, registers: list) -> Any:
