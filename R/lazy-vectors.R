@@ -4,7 +4,7 @@
 # elements in R's order. It has no gradient of its own: code that asks for one is traced again without such vectors.
 
 # The largest number of elements; for more, operations on arrays cost less.
-most_together <- 9L
+most_together <- 32L
 
 # Run code with vectors as ordinary tensors.
 plain_vectors <- function(code) {
@@ -89,9 +89,27 @@ joined_in_log <- function(parts) {
   }
 }
 
-# The sum of a handle's numbers; NULL for anything else.
-sum_in_log <- function(x) {
-  .Call(C_sum_in_log, state, x) %||% if (has_log(x)) add_to_log(list(x), function() .Call(C_sum_in_log, state, x))
+# The sum of a handle's numbers, or their product; with `all` the sums or products of the first one, two, ... NULL for
+# anything else.
+total_in_log <- function(op, x, all = FALSE) {
+  if (op %in% c("maximum", "minimum") && length(x) > 2L) {
+    return(NULL) # ties share the gradient, which they would not do one after the other
+  }
+  .Call(C_running_in_log, state, op, x, all) %||%
+    if (has_log(x)) add_to_log(list(x), function() .Call(C_running_in_log, state, op, x, all))
+}
+
+# The sums of the rows of a small matrix, or of its columns.
+sums_in_log <- function(x, of_rows) {
+  log <- vector_log()
+  found <- if (!is.null(log) && has_log(x)) elements_in(log, x)
+  if (identical(found$kind, 1L) && length(found$dim) == 2L) {
+    cells <- base::matrix(found$is, found$dim[1L], found$dim[2L])
+    if (!of_rows) cells <- t(cells)
+    total <- cells[, 1L]
+    for (j in seq_len(ncol(cells))[-1L]) total <- rows_in(log, "+", total, cells[, j])
+    lazy_handle(log, total + log$begun, length(total))
+  }
 }
 
 # The numbers of the results of an elementwise operation on numbers of the log, or on operands of the given `kinds`.
@@ -194,12 +212,58 @@ matrix_in <- function(log, x) {
   if (identical(found$kind, 1L) && length(dim) == 2L && dim[1L] == dim[2L] && dim[1L] <= 2) found
 }
 
-# A small tensor with its numbers rearranged by `order`; NULL for anything else.
-rearranged <- function(x, order) {
+# The elements of `parts`, small tensors and R's numbers, as `order()` arranges their numbers; NULL if they are for
+# Python.
+rearranged <- function(order, ...) {
   log <- vector_log()
-  found <- if (!is.null(log)) elements_in(log, x)
-  if (identical(found$kind, 1L) && length(found$dim) > 0L) {
-    cells <- order(base::array(seq_along(found$is), found$dim))
-    if (is.matrix(cells)) lazy_handle(log, found$is[cells] + log$begun, dim(cells))
+  if (is.null(log)) {
+    return(NULL)
   }
+  parts <- list(...)
+  if (!any(vapply(parts, has_log, NA))) {
+    return(NULL)
+  }
+  numbers <- list()
+  for (i in seq_along(parts)) {
+    found <- elements_in(log, parts[[i]])
+    if (is.null(found) || found$kind != 1L && length(found$is) > most_together) {
+      return(NULL)
+    }
+    is <- if (found$kind == 1L) found$is else rows_in(log, "*", found$is, 1, 4 * found$kind)
+    numbers[[i]] <- if (length(found$dim) > 1L) base::array(is, found$dim) else is
+  }
+  cells <- do.call(order, numbers)
+  if (length(cells) > 0L && length(dim(cells)) < 3L) {
+    lazy_handle(log, as.vector(cells) + log$begun, dim(cells) %||% length(cells))
+  }
+}
+
+# `x` with `value` at `places`, both small; NULL if one has names, or where R refuses or warns.
+assigned_in_log <- function(x, places, value) {
+  if (length(x) <= most_together && !has_labels(x) && !has_labels(value)) {
+    by_places(`[<-`, places, x, value)
+  }
+}
+
+# `x[...]` by any of R's indices.
+selected_in_log <- function(x, places, drop) {
+  by_places(function(cells, ...) cells[..., drop = drop], places, x)
+}
+
+# The elements that `f()` of `cells`, indices and perhaps a value gives.
+by_places <- function(f, places, x, value = NULL) {
+  for (i in seq_along(places)) {
+    place <- places[[i]]
+    if (is.null(place)) {
+      places[[i]] <- TRUE
+    } else if (is.object(place) || !(is.numeric(place) || is.logical(place)) || anyNA(place)) {
+      return(NULL)
+    }
+  }
+  found <- function(cells, value = NULL) {
+    given <- base::c(list(cells), places, if (!is.null(value)) list(value = as.vector(value)))
+    cells <- tryCatch(do.call(f, given), error = function(e) NULL, warning = function(w) NULL)
+    if (!anyNA(cells)) cells
+  }
+  if (is.null(value)) rearranged(found, x) else rearranged(found, x, value)
 }
