@@ -7,7 +7,7 @@ from array import array
 import numpy as np
 
 from ..program import Program
-from ..scalar_blocks import COPY, FEW, WIDTH, Operation
+from ..scalar_blocks import COPY, FEW, WIDTH, Operation, Values
 from . import machine, record_source
 from .instructions import FUNCTIONS
 from .registry import OF_KERNELS, instruction
@@ -44,7 +44,7 @@ def record(program: Program, rows: np.ndarray, places: array, active: array) -> 
         operations.table = np.full(1 << (4 * (used + count)).bit_length(), -1, np.intc)
         table = operations.table.ctypes.data
         found.record_again(1, used, words.buffer_info()[0], table, len(operations.table) - 1)
-    kinds, ones = _kinds(found), array("i", program.ones)
+    kinds, ones, before = _kinds(found), array("i", program.ones), used
     # fmt: off
     at = array("q", [
         rows.ctypes.data, 0, count, places.buffer_info()[0], base, active.buffer_info()[0],
@@ -65,6 +65,15 @@ def record(program: Program, rows: np.ndarray, places: array, active: array) -> 
         raise
     finally:
         del words[WIDTH * at[_USED] :], numbers[at[_MADE] :]
+    _note_truths(values, np.array(words[WIDTH * before :], np.intc).reshape(-1, WIDTH))
+
+
+def _note_truths(values: Values, words: np.ndarray) -> None:
+    """Make the results of choices between truth values such values."""
+    is_choice = np.array([what.name == "where" for what in Operation.known])[words[:, 0]]
+    for _, place, _, x, y in words[is_choice].tolist():
+        if not values.is_number(x) and not values.is_number(y):
+            values.others[place] = np.bool_(values.numbers[place])
 
 
 _USED, _MADE = 9, 11
@@ -78,6 +87,8 @@ def _kinds(of: machine.Machine) -> array:
         way = number = record_source.PYTHON
         if what is COPY:
             way = record_source.COPY
+        elif what.name == "where" and what.is_plain:
+            way = record_source.SELECT
         elif name in _WAYS:
             way = _WAYS[name]
         elif name in FUNCTIONS and what.operands == 1 and not FUNCTIONS[name].of_scipy:
