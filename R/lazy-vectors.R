@@ -212,30 +212,41 @@ matrix_in <- function(log, x) {
   if (identical(found$kind, 1L) && length(dim) == 2L && dim[1L] == dim[2L] && dim[1L] <= 2) found
 }
 
-# The elements of `parts`, small tensors and R's numbers, as `order()` arranges their numbers; NULL if they are for
-# Python.
+# Small tensors and R's numbers, at least one of them in a log, as `order()` arranges the numbers of their elements; NULL
+# if they are for Python.
 rearranged <- function(order, ...) {
   log <- vector_log()
   if (is.null(log)) {
     return(NULL)
   }
-  parts <- list(...)
-  if (!any(vapply(parts, has_log, NA))) {
-    return(NULL)
+  if (...length() == 1L) {
+    numbers <- if (has_log(..1)) numbers_in(log, ..1)
+    cells <- if (!is.null(numbers)) order(numbers)
+  } else {
+    parts <- list(...)
+    numbers <- if (any(vapply(parts, has_log, NA))) lapply(parts, numbers_in, log = log)
+    cells <- if (!is.null(numbers) && !any(vapply(numbers, is.null, NA))) do.call(order, numbers)
   }
-  numbers <- list()
-  for (i in seq_along(parts)) {
-    found <- elements_in(log, parts[[i]])
+  if (length(cells) > 0L && length(dim(cells)) < 3L) {
+    lazy_handle(log, as.vector(cells), dim(cells) %||% length(cells))
+  }
+}
+
+# The numbers of the elements as results in a log, as a vector or a matrix.
+numbers_in <- function(log, x) {
+  if (is.environment(x) && identical(.subset2(x, "gradops_log"), log)) {
+    numbers <- .subset2(x, "gradops_is")
+    dim <- .subset2(x, "gradops_dim")
+  } else {
+    found <- elements_in(log, x)
     if (is.null(found) || found$kind != 1L && length(found$is) > most_together) {
       return(NULL)
     }
     is <- if (found$kind == 1L) found$is else rows_in(log, "*", found$is, 1, 4 * found$kind)
-    numbers[[i]] <- if (length(found$dim) > 1L) base::array(is, found$dim) else is
+    numbers <- is + log$begun
+    dim <- found$dim
   }
-  cells <- do.call(order, numbers)
-  if (length(cells) > 0L && length(dim(cells)) < 3L) {
-    lazy_handle(log, as.vector(cells) + log$begun, dim(cells) %||% length(cells))
-  }
+  if (length(dim) == 2L) base::matrix(numbers, dim[1L], dim[2L]) else numbers
 }
 
 # `x` with `value` at `places`, both small; NULL if one has names, or where R refuses or warns.

@@ -64,6 +64,9 @@ made_by_operator <- function(result, operator, e1, e2) {
     return(result)
   }
   alone <- missing(e2)
+  if (has_made_nothing(e1) && (alone || has_made_nothing(e2)) && !is.na(match(operator, are_smooth))) {
+    return(result) # as most are
+  }
   smooth <- operator %in% are_smooth || !alone && !is.environment(e2) && is.numeric(e2) &&
     isTRUE(all(if (operator == "/") e2 != 0 else operator == "^" & e2 >= 0 & e2 == round(e2)))
   made_by(result, get(operator, baseenv()), if (alone) list(e1) else list(e1, e2), smooth)
@@ -93,6 +96,10 @@ operate_by_position <- function(operator, e1, e2, call) {
     `!` = keep_names(call_op("logical_not", e1), e1),
     e1
   )
+}
+
+has_made_nothing <- function(x) {
+  if (is.environment(x)) is.null(attr(x, "gradops_made", TRUE)) else !is.numeric(x) || all(is.finite(x))
 }
 
 arithmetic <- c("+", "-", "*", "/", "^", "%%", "%/%")
@@ -272,7 +279,10 @@ Summary_tensor <- function(..., na.rm = FALSE) {
   if (na.rm && .Generic %in% c("max", "min") && length(parts) > 1L) parts <- list(one_vector(parts))
   call <- written(sys.call(), .Generic)
   parts <- lapply(parts, function(x) {
-    total <- if (!is.null(op)) total_in_log(op, x)
+    total <- if (!is.null(op)) {
+      if (!is.object(x) && is.numeric(x) && !anyNA(x)) return(get(.Generic, baseenv())(x))
+      total_in_log(op, x)
+    }
     total %||% reduce_all(name, operand(if (.Generic == "prod") doubled(x) else x, call = call), call)
   })
   combine <- switch(.Generic, sum = `+`, prod = `*`, max = of_log(op, op_maximum), min = of_log(op, op_minimum),

@@ -27,8 +27,13 @@ NULL
 #' @rdname tensor_parts
 #' @export
 c <- function(...) { # nolint: cyclocomp_linter. Written out, as it is called so often.
-  if (...length() > 0L && !missing(..1) && is.object(..1) && finds_method(parent.frame(), "c", ..1)) {
-    return(called_from(parent.frame(), "c", "base")(...))
+  if (...length() > 0L && !missing(..1) && is.object(..1)) {
+    if (is.environment(..1) && !is.null(state$scalars) && is_tensor(..1)) {
+      return(c_tensor(...))
+    }
+    if (finds_method(parent.frame(), "c", ..1)) {
+      return(called_from(parent.frame(), "c", "base")(...))
+    }
   }
   value <- base_c(...) # a list, if a tensor is not first
   if (!is.double(value) && is.list(value)) {

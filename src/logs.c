@@ -2,6 +2,7 @@
  * vectors and small matrices, whose elements are noted one by one. */
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <R.h>
 #include <Rinternals.h>
@@ -328,6 +329,26 @@ static SEXP function_in_log(SEXP state, SEXP code, SEXP arguments)
     return handle_of(log, numbers, large->size, large->rank, large->dim);
 }
 
+/* The same for a function of the core (`function_code()`, R) of operands without names; NULL where R's code must decide. */
+static SEXP known_function_in_log(SEXP state, SEXP kind, SEXP family, SEXP settings, SEXP arguments)
+{
+    char key[128];
+    SEXP log = open_log(state);
+    if (log == R_NilValue) return R_NilValue;
+    int used = snprintf(key, sizeof(key), "%s %s", CHAR(STRING_ELT(kind, 0)), CHAR(STRING_ELT(family, 0)));
+    for (int k = 0; k < XLENGTH(settings) && used < (int) sizeof(key); k++) {
+        SEXP setting = VECTOR_ELT(settings, k);
+        if (TYPEOF(setting) != LGLSXP || XLENGTH(setting) != 1) return R_NilValue;
+        used += snprintf(key + used, sizeof(key) - used, LOGICAL(setting)[0] ? " TRUE" : " FALSE");
+    }
+    if (used >= (int) sizeof(key) - 12) return R_NilValue;
+    snprintf(key + used, sizeof(key) - used, " %d", (int) XLENGTH(arguments));
+    SEXP code = value_in(value_in(log, s_codes), Rf_install(key));
+    if (code == R_NilValue || ISNAN(Rf_asReal(code))) return R_NilValue;
+    for (int k = 0; k < XLENGTH(arguments); k++) if (has_names(VECTOR_ELT(arguments, k))) return R_NilValue;
+    return function_in_log(state, code, arguments);
+}
+
 /* The sums of the first one, two, ... numbers, or their products; the last one alone unless `all`. */
 static SEXP running_in_log(SEXP state, SEXP op, SEXP x, SEXP all)
 {
@@ -579,6 +600,7 @@ static const R_CallMethodDef methods[] = {
     {"elements_in_log", (DL_FUNC) &elements_in_log, 2},
     {"operation_in_log", (DL_FUNC) &operation_in_log, 5},
     {"function_in_log", (DL_FUNC) &function_in_log, 3},
+    {"known_function_in_log", (DL_FUNC) &known_function_in_log, 5},
     {"running_in_log", (DL_FUNC) &running_in_log, 4},
     {"joined_in_log", (DL_FUNC) &joined_in_log, 3},
     {"product_in_log", (DL_FUNC) &product_in_log, 4},
