@@ -206,8 +206,13 @@ math <- list(
   cospi = function(x) call_op("cos", x * pi),
   sinpi = function(x) call_op("sin", x * pi),
   tanpi = function(x) call_op("tan", x * pi),
-  cumsum = function(x) (if (!is.null(state$scalars)) total_in_log("+", x, TRUE)) %||% call_op("cumsum", column_major(x), NULL, NULL),
-  cumprod = function(x) (if (!is.null(state$scalars)) total_in_log("*", x, TRUE)) %||% call_op("cumprod", doubled(column_major(x)), NULL, NULL),
+  cumsum = function(x) {
+    (if (!is.null(state$scalars)) total_in_log("+", x, TRUE)) %||% call_op("cumsum", column_major(x), NULL, NULL)
+  },
+  cumprod = function(x) {
+    logged <- if (!is.null(state$scalars)) total_in_log("*", x, TRUE)
+    logged %||% call_op("cumprod", doubled(column_major(x)), NULL, NULL)
+  },
   cummax = function(x) call_core("interop.r.arrays.running", x, "maximum"),
   cummin = function(x) call_core("interop.r.arrays.running", x, "minimum")
 )
@@ -265,7 +270,9 @@ Summary_tensor <- function(..., na.rm = FALSE) {
     parts <- base::c(parts[order(!vapply(parts, is.environment, NA))], na.rm = na.rm) # R dispatches on the first
     return(call_op("stack", list(do.call(min, parts), do.call(max, parts)), 1L))
   }
-  op <- if (!isTRUE(na.rm) && !is.null(state$scalars)) switch(.Generic, sum = "+", prod = "*", max = "maximum", min = "minimum")
+  op <- if (!isTRUE(na.rm) && !is.null(state$scalars)) {
+    switch(.Generic, sum = "+", prod = "*", max = "maximum", min = "minimum")
+  }
   if (!is.null(op) && ...length() == 1L) {
     total <- total_in_log(op, ..1)
     if (!is.null(total)) {

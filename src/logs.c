@@ -329,7 +329,8 @@ static SEXP function_in_log(SEXP state, SEXP code, SEXP arguments)
     return handle_of(log, numbers, large->size, large->rank, large->dim);
 }
 
-/* The same for a function of the core (`function_code()`, R) of operands without names; NULL where R's code must decide. */
+/* The same for a function of the core (`function_code()`, R) of operands without names; NULL where R's code must
+ * decide. */
 static SEXP known_function_in_log(SEXP state, SEXP kind, SEXP family, SEXP settings, SEXP arguments)
 {
     char key[128];

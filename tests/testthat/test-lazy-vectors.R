@@ -317,8 +317,8 @@ forms <- list(
 of_two <- list(
   `+` = `+`, `-` = `-`, `*` = `*`, `/` = `/`, `^` = `^`, dnorm = function(x, y) dnorm(x, y, 1.5),
   `log dnorm` = function(x, y) dnorm(0.3, x, y, log = TRUE), dgamma = function(x, y) dgamma(x, y, log = TRUE),
-  pmax = function(x, y) pmax(as.vector(x), as.vector(y)), c = function(x, y) c(x, y), rbind = function(x, y) rbind(x, y),
-  cbind = function(x, y) cbind(x, y), outer = function(x, y) outer(x, y), product = function(x, y) x %*% y,
+  pmax = function(x, y) pmax(as.vector(x), as.vector(y)), c = function(x, y) c(x, y),
+  rbind = function(x, y) rbind(x, y), cbind = function(x, y) cbind(x, y), outer = function(x, y) outer(x, y), product = function(x, y) x %*% y,
   crossprod = function(x, y) crossprod(x, y), tcrossprod = function(x, y) tcrossprod(x, y),
   filled = function(x, y) {
     x[seq_along(y)] <- y
@@ -328,13 +328,15 @@ of_two <- list(
 of_one <- list(
   sum = sum, prod = prod, mean = mean, cumsum = cumsum, cumprod = cumprod, rev = function(x) rev(x), t = t,
   vector = as.vector, numeric = as.numeric, c = function(x) c(x), rep = function(x) rep(x, 2),
-  each = function(x) rep(x, each = 2), matrix = function(x) matrix(x, 2), byrow = function(x) matrix(x, 2, byrow = TRUE),
+  each = function(x) rep(x, each = 2), matrix = function(x) matrix(x, 2),
+  byrow = function(x) matrix(x, 2, byrow = TRUE),
   array = function(x) array(x, c(length(x), 1)), column = as.matrix, drop = function(x) drop(x), minus = function(x) -x,
   first = function(x) x[1], last = function(x) x[length(x)], negative = function(x) x[-1],
   logical = function(x) x[x * 0 + seq_along(x) %% 2 == 1], head = function(x) head(x, 1), tail = function(x) tail(x, 1),
   diff = function(x) diff(as.vector(x)), square = function(x) x^2, exp = exp, plogis = plogis,
   sapply = function(x) sapply(seq_along(x), function(i) x[i]^i),
-  pairs = function(x) sapply(1:2, function(i) as.vector(x) * i), vapply = function(x) vapply(1:2, function(i) x[1] * i, 0),
+  pairs = function(x) sapply(1:2, function(i) as.vector(x) * i),
+  vapply = function(x) vapply(1:2, function(i) x[1] * i, 0),
   unlist = function(x) unlist(list(x, 1, x)), loop = function(x) Reduce(`+`, lapply(seq_along(x), function(i) x[i] * i))
 )
 of_matrix <- list(

@@ -389,7 +389,7 @@ class Function:
             rows.append((what.number, given))
             return _OWN + len(rows) - 1
 
-        play, constants = function_template(self.function, self.operands)
+        play, constants = function_template(self.function, self.operands, tuple(x is not None for x in values))
         operands = [i if value is None else constant(value) for i, value in enumerate(values)]
         (result,) = play(add, None, operands, None, [constant(value) for value in constants])
         if result != _OWN + len(rows) - 1 or not rows:
