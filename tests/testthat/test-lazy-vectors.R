@@ -308,7 +308,7 @@ test_once("an error in a loop over short vectors is R's own, and earlier log ent
   expect_equal(compiled(c(0.2, 0.1)), value_and_grad(f)(c(0.2, 0.1)))
 })
 
-# All pairs of forms, of which one may be R's own numbers, by all functions, in one compiled function.
+# The next test applies each function to each pair of forms, one of which may be R's numbers, in one compiled function.
 forms <- list(
   function(u) u[1], function(u) u[1:2], function(u) u[2:4], function(u) u[1:4], function(u) c(u, u)[2:7],
   function(u) matrix(u[1:2], 1), function(u) matrix(u[2:3], 2), function(u) matrix(u[1:4], 2),
@@ -369,12 +369,12 @@ all_results <- function(cases, p, form) {
   unlist(unname(values))
 }
 
-# Those that R computes without a warning.
+# The cases that R computes without a warning.
 accepted <- function(cases, p) {
   Filter(function(case) !is.null(tryCatch(case(p), error = function(e) NULL, warning = function(w) NULL)), cases)
 }
 
-test_each("all pairs of forms by all functions, beside plain R", {
+test_each("each function of each pair of forms agrees with plain R", {
   x <- c(0.6, 0.7, 0.45, 0.9)
   fixed <- c(1.2, 0.8, 0.35, 1.7)
   cases <- list()
