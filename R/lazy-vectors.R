@@ -3,8 +3,8 @@
 # program and a node of the tape. So they are logged too, element by element; the handle holds the numbers of its
 # elements in R's order. It has no gradient of its own: code that asks for one is traced again without such vectors.
 
-# The largest number of elements that an operation takes one by one. The first value and gradient of a loop take half the
-# time of arrays at 30 elements, and as much at 60; later ones half as much again at 30.
+# The largest number of elements that an operation takes one by one. At 30 elements the first value and gradient of a
+# loop take half the time of arrays, and later ones half as much again; at 60 the first ones take as long.
 most_together <- 32L
 
 # Run code with vectors as ordinary tensors.

@@ -308,7 +308,7 @@ test_once("an error in a loop over short vectors is R's own, and earlier log ent
   expect_equal(compiled(c(0.2, 0.1)), value_and_grad(f)(c(0.2, 0.1)))
 })
 
-# The next test applies each function to each pair of forms, one of which may be R's numbers, in one compiled function.
+# The next test applies each function to each pair of forms in one compiled function.
 forms <- list(
   function(u) u[1], function(u) u[1:2], function(u) u[2:4], function(u) u[1:4], function(u) c(u, u)[2:7],
   function(u) matrix(u[1:2], 1), function(u) matrix(u[2:3], 2), function(u) matrix(u[1:4], 2),
@@ -318,7 +318,8 @@ of_two <- list(
   `+` = `+`, `-` = `-`, `*` = `*`, `/` = `/`, `^` = `^`, dnorm = function(x, y) dnorm(x, y, 1.5),
   `log dnorm` = function(x, y) dnorm(0.3, x, y, log = TRUE), dgamma = function(x, y) dgamma(x, y, log = TRUE),
   pmax = function(x, y) pmax(as.vector(x), as.vector(y)), c = function(x, y) c(x, y),
-  rbind = function(x, y) rbind(x, y), cbind = function(x, y) cbind(x, y), outer = function(x, y) outer(x, y), product = function(x, y) x %*% y,
+  rbind = function(x, y) rbind(x, y), cbind = function(x, y) cbind(x, y), outer = function(x, y) outer(x, y),
+  product = function(x, y) x %*% y,
   crossprod = function(x, y) crossprod(x, y), tcrossprod = function(x, y) tcrossprod(x, y),
   filled = function(x, y) {
     x[seq_along(y)] <- y
