@@ -92,20 +92,23 @@ fill_places <- function(x, places, value, call = parent.frame(2)) {
   if (is.character(value)) { # into texts
     return(do.call(base::`[<-`, c(list(x), places, list(value = value))))
   }
-  pending <- if (is_tensor(x) && is.null(names_tensor(x))) assign_pending(x, places, value)
+  logged <- if (!is.null(state$scalars)) assigned_in_log(x, places, value)
+  pending <- if (is.null(logged) && is_tensor(x) && is.null(names_tensor(x))) assign_pending(x, places, value)
   if (!is.null(pending)) {
     return(pending)
   }
   if (is.environment(x) && !is.null(attr(x, "gradops_made", TRUE))) {
-    x <- if (are_truths(places)) {
-      selected_by_tensor(x, op_logical_not(places[[1L]]))
-    } else {
-      recomputed_parts(x, function(cells) cells_at(cells, places))
+    if (is.null(logged)) {
+      x <- if (are_truths(places)) {
+        selected_by_tensor(x, op_logical_not(places[[1L]]))
+      } else {
+        recomputed_parts(x, function(cells) cells_at(cells, places))
+      }
     }
     refill <- function(x) made_by(fill_at_once(x, places, value, call), refill, list(x))
-    return(refill(x))
+    return(if (is.null(logged)) refill(x) else made_by(logged, refill, list(x)))
   }
-  fill_at_once(x, places, value, call)
+  logged %||% fill_at_once(x, places, value, call)
 }
 
 fill_at_once <- function(x, places, value, call) {

@@ -96,5 +96,5 @@ asked <- function(f, x) {
 # TRUE if a function that takes numbers out of a tensor must keep the tensor, because its gradient or trace would be
 # lost.
 keeps <- function(x) {
-  inside() > 0 && py_to_r(call_core("interop.r.keeps", x))
+  inside() > 0 && (is_logged(x) || py_to_r(call_core("interop.r.keeps", x)))
 }

@@ -112,7 +112,15 @@ multiply_past_missing <- function(x, y, base_product, product) {
 # Make a namesake's method, of an elementwise function, compute past missing values.
 elementwise_past_missing <- function(method) {
   whole <- replacing(method, function(arguments, value) {
-    for (x in arguments) if (is_missing_somewhere(x) || is_marked(x)) return(past_missing(arguments, method))
+    some_marked <- !is.null(state$missing)
+    for (x in arguments) {
+      if (!is.environment(x) && is_missing_somewhere(x) || some_marked && is_marked(x)) {
+        return(past_missing(arguments, method))
+      }
+    }
+    if (is.null(state$heard) && is.null(state$replaces) && has_log(value)) {
+      return(value)
+    }
     result <- if (is.null(state$heard)) value else hear_nan(unheard(value), arguments, sys.call(-1L))
     for (x in arguments) if (has_time(x)) return(with_time(result, time_of(x)))
     made_by(result, whole, arguments, FALSE)

@@ -23,7 +23,7 @@ lazy_handle <- function(log, is, dim = NULL) .Call(C_lazy_handle, log, is, dim)
 
 start_logs <- function(namespace) {
   getter <- quote(function() .subset2(lazy_whole(parent.env(environment())), "pyobj"))
-  .Call(C_start_logs, namespace, getter)
+  .Call(C_start_logs, namespace, getter, most_together)
 }
 
 is_lazy <- function(x) {

@@ -3,8 +3,9 @@
 # program and a node of the tape. So they are logged too, element by element; the handle holds the numbers of its
 # elements in R's order. It has no gradient of its own: code that asks for one is traced again without such vectors.
 
-# The largest number of elements; for more, operations on arrays cost less.
-most_together <- 9L
+# The largest number of elements that an operation takes one by one. At 30 elements the first value and gradient of a
+# loop take half the time of arrays, and later ones half as much again; at 60 the first ones take as long.
+most_together <- 32L
 
 # Run code with vectors as ordinary tensors.
 plain_vectors <- function(code) {
@@ -89,9 +90,27 @@ joined_in_log <- function(parts) {
   }
 }
 
-# The sum of a handle's numbers; NULL for anything else.
-sum_in_log <- function(x) {
-  .Call(C_sum_in_log, state, x) %||% if (has_log(x)) add_to_log(list(x), function() .Call(C_sum_in_log, state, x))
+# The sum of a handle's numbers, or their product; with `all` the sums or products of the first one, two, ... NULL for
+# anything else.
+total_in_log <- function(op, x, all = FALSE) {
+  if (op %in% c("maximum", "minimum") && length(x) > 2L) {
+    return(NULL) # ties share the gradient, which they would not do one after the other
+  }
+  .Call(C_running_in_log, state, op, x, all) %||%
+    if (has_log(x)) add_to_log(list(x), function() .Call(C_running_in_log, state, op, x, all))
+}
+
+# The sums of the rows of a small matrix, or of its columns.
+sums_in_log <- function(x, of_rows) {
+  log <- vector_log()
+  found <- if (!is.null(log) && has_log(x)) elements_in(log, x)
+  if (identical(found$kind, 1L) && length(found$dim) == 2L) {
+    cells <- base::matrix(found$is, found$dim[1L], found$dim[2L])
+    if (!of_rows) cells <- t(cells)
+    total <- cells[, 1L]
+    for (j in seq_len(ncol(cells))[-1L]) total <- rows_in(log, "+", total, cells[, j])
+    lazy_handle(log, total + log$begun, length(total))
+  }
 }
 
 # The numbers of the results of an elementwise operation on numbers of the log, or on operands of the given `kinds`.
@@ -194,12 +213,69 @@ matrix_in <- function(log, x) {
   if (identical(found$kind, 1L) && length(dim) == 2L && dim[1L] == dim[2L] && dim[1L] <= 2) found
 }
 
-# A small tensor with its numbers rearranged by `order`; NULL for anything else.
-rearranged <- function(x, order) {
+# Small tensors and R's numbers, at least one of them in a log, as `order()` arranges the numbers of their elements;
+# NULL if they are for Python.
+rearranged <- function(order, ...) {
   log <- vector_log()
-  found <- if (!is.null(log)) elements_in(log, x)
-  if (identical(found$kind, 1L) && length(found$dim) > 0L) {
-    cells <- order(base::array(seq_along(found$is), found$dim))
-    if (is.matrix(cells)) lazy_handle(log, found$is[cells] + log$begun, dim(cells))
+  if (is.null(log)) {
+    return(NULL)
   }
+  if (...length() == 1L) {
+    numbers <- if (has_log(..1)) numbers_in(log, ..1)
+    cells <- if (!is.null(numbers)) order(numbers)
+  } else {
+    parts <- list(...)
+    numbers <- if (any(vapply(parts, has_log, NA))) lapply(parts, numbers_in, log = log)
+    cells <- if (!is.null(numbers) && !any(vapply(numbers, is.null, NA))) do.call(order, numbers)
+  }
+  if (length(cells) > 0L && length(dim(cells)) < 3L) {
+    lazy_handle(log, as.vector(cells), dim(cells) %||% length(cells))
+  }
+}
+
+# The numbers of the elements as results in a log, as a vector or a matrix.
+numbers_in <- function(log, x) {
+  if (is.environment(x) && identical(.subset2(x, "gradops_log"), log)) {
+    numbers <- .subset2(x, "gradops_is")
+    dim <- .subset2(x, "gradops_dim")
+  } else {
+    found <- elements_in(log, x)
+    if (is.null(found) || found$kind != 1L && length(found$is) > most_together) {
+      return(NULL)
+    }
+    is <- if (found$kind == 1L) found$is else rows_in(log, "*", found$is, 1, 4 * found$kind)
+    numbers <- is + log$begun
+    dim <- found$dim
+  }
+  if (length(dim) == 2L) base::matrix(numbers, dim[1L], dim[2L]) else numbers
+}
+
+# `x` with `value` at `places`, both small; NULL if one has names, or where R refuses or warns.
+assigned_in_log <- function(x, places, value) {
+  if (length(x) <= most_together && !has_labels(x) && !has_labels(value)) {
+    by_places(`[<-`, places, x, value)
+  }
+}
+
+# `x[...]` by any of R's indices.
+selected_in_log <- function(x, places, drop) {
+  by_places(function(cells, ...) cells[..., drop = drop], places, x)
+}
+
+# The elements that `f()` of `cells`, indices and perhaps a value gives.
+by_places <- function(f, places, x, value = NULL) {
+  for (i in seq_along(places)) {
+    place <- places[[i]]
+    if (is.null(place)) {
+      places[[i]] <- TRUE
+    } else if (is.object(place) || !(is.numeric(place) || is.logical(place)) || anyNA(place)) {
+      return(NULL)
+    }
+  }
+  found <- function(cells, value = NULL) {
+    given <- base::c(list(cells), places, if (!is.null(value)) list(value = as.vector(value)))
+    cells <- tryCatch(do.call(f, given), error = function(e) NULL, warning = function(w) NULL)
+    if (!anyNA(cells)) cells
+  }
+  if (is.null(value)) rearranged(found, x) else rearranged(found, x, value)
 }

@@ -64,6 +64,9 @@ made_by_operator <- function(result, operator, e1, e2) {
     return(result)
   }
   alone <- missing(e2)
+  if (has_made_nothing(e1) && (alone || has_made_nothing(e2)) && !is.na(match(operator, are_smooth))) {
+    return(result) # as most are
+  }
   smooth <- operator %in% are_smooth || !alone && !is.environment(e2) && is.numeric(e2) &&
     isTRUE(all(if (operator == "/") e2 != 0 else operator == "^" & e2 >= 0 & e2 == round(e2)))
   made_by(result, get(operator, baseenv()), if (alone) list(e1) else list(e1, e2), smooth)
@@ -93,6 +96,10 @@ operate_by_position <- function(operator, e1, e2, call) {
     `!` = keep_names(call_op("logical_not", e1), e1),
     e1
   )
+}
+
+has_made_nothing <- function(x) {
+  if (is.environment(x)) is.null(attr(x, "gradops_made", TRUE)) else !is.numeric(x) || all(is.finite(x))
 }
 
 arithmetic <- c("+", "-", "*", "/", "^", "%%", "%/%")
@@ -199,8 +206,13 @@ math <- list(
   cospi = function(x) call_op("cos", x * pi),
   sinpi = function(x) call_op("sin", x * pi),
   tanpi = function(x) call_op("tan", x * pi),
-  cumsum = function(x) call_op("cumsum", column_major(x), NULL, NULL),
-  cumprod = function(x) call_op("cumprod", doubled(column_major(x)), NULL, NULL),
+  cumsum = function(x) {
+    (if (!is.null(state$scalars)) total_in_log("+", x, TRUE)) %||% call_op("cumsum", column_major(x), NULL, NULL)
+  },
+  cumprod = function(x) {
+    logged <- if (!is.null(state$scalars)) total_in_log("*", x, TRUE)
+    logged %||% call_op("cumprod", doubled(column_major(x)), NULL, NULL)
+  },
   cummax = function(x) call_core("interop.r.arrays.running", x, "maximum"),
   cummin = function(x) call_core("interop.r.arrays.running", x, "minimum")
 )
@@ -258,8 +270,11 @@ Summary_tensor <- function(..., na.rm = FALSE) {
     parts <- base::c(parts[order(!vapply(parts, is.environment, NA))], na.rm = na.rm) # R dispatches on the first
     return(call_op("stack", list(do.call(min, parts), do.call(max, parts)), 1L))
   }
-  if (.Generic == "sum" && !isTRUE(na.rm) && ...length() == 1L && !is.null(state$scalars)) {
-    total <- sum_in_log(..1)
+  op <- if (!isTRUE(na.rm) && !is.null(state$scalars)) {
+    switch(.Generic, sum = "+", prod = "*", max = "maximum", min = "minimum")
+  }
+  if (!is.null(op) && ...length() == 1L) {
+    total <- total_in_log(op, ..1)
     if (!is.null(total)) {
       return(total)
     }
@@ -270,10 +285,22 @@ Summary_tensor <- function(..., na.rm = FALSE) {
   if (na.rm) parts <- drop_na(parts)
   if (na.rm && .Generic %in% c("max", "min") && length(parts) > 1L) parts <- list(one_vector(parts))
   call <- written(sys.call(), .Generic)
-  if (.Generic == "prod") parts <- lapply(parts, doubled)
-  parts <- lapply(parts, function(x) reduce_all(name, operand(x, call = call), call))
-  combine <- switch(.Generic, sum = `+`, prod = `*`, max = op_maximum, min = op_minimum, all = `&`, any = `|`)
+  parts <- lapply(parts, function(x) {
+    total <- if (!is.null(op)) {
+      if (!is.object(x) && is.numeric(x) && !anyNA(x)) return(get(.Generic, baseenv())(x))
+      total_in_log(op, x)
+    }
+    total %||% reduce_all(name, operand(if (.Generic == "prod") doubled(x) else x, call = call), call)
+  })
+  combine <- switch(.Generic, sum = `+`, prod = `*`, max = of_log(op, op_maximum), min = of_log(op, op_minimum),
+    all = `&`, any = `|`
+  )
   Reduce(combine, parts)
+}
+
+# The operation `op` in a log, or `f`.
+of_log <- function(op, f) {
+  if (is.null(op)) f else function(x, y) operation_in_log(op, x, y) %||% f(x, y)
 }
 
 # Convert integers to floats: R computes products in floats.
@@ -324,7 +351,7 @@ assign_length_tensor <- function(x, value) {
 }
 
 t_tensor <- function(x) {
-  logged <- if (!is.null(state$scalars) && is.null(dimnames_tensor(x))) rearranged(x, base::t)
+  logged <- if (!is.null(state$scalars) && is.null(dimnames_tensor(x))) rearranged(base::t, x)
   if (!is.null(logged)) {
     return(logged)
   }

@@ -27,8 +27,13 @@ NULL
 #' @rdname tensor_parts
 #' @export
 c <- function(...) { # nolint: cyclocomp_linter. Written out, as it is called so often.
-  if (...length() > 0L && !missing(..1) && is.object(..1) && finds_method(parent.frame(), "c", ..1)) {
-    return(called_from(parent.frame(), "c", "base")(...))
+  if (...length() > 0L && !missing(..1) && is.object(..1)) {
+    if (is.environment(..1) && !is.null(state$scalars) && is_tensor(..1)) {
+      return(c_tensor(...))
+    }
+    if (finds_method(parent.frame(), "c", ..1)) {
+      return(called_from(parent.frame(), "c", "base")(...))
+    }
   }
   value <- base_c(...) # a list, if a tensor is not first
   if (!is.double(value) && is.list(value)) {
@@ -90,7 +95,11 @@ flattened <- function(x) {
 }
 
 joined <- function(parts) {
-  if (length(parts) == 1L) flat(parts[[1]]) else op_concatenate(lapply(unname(parts), flat))
+  if (length(parts) == 1L) {
+    return(flat(parts[[1]]))
+  }
+  parts <- unname(parts)
+  joined_in_log(parts) %||% op_concatenate(lapply(parts, flat))
 }
 
 # The names that `c()` makes from the names of arguments and elements, computed with integers in place of tensors.
@@ -171,7 +180,8 @@ bind <- function(parts, axis, call = parent.frame()) {
   }
   line <- if (axis == 1L) c(1L, max(sizes)) else c(max(sizes), 1L)
   parts[!matrices] <- lapply(parts[!matrices], function(part) fill(recycled(part, max(sizes)), line))
-  with_dimnames(op_concatenate(parts, axis), names$dimnames)
+  logged <- if (!is.null(state$scalars)) do.call(rearranged, c(if (axis == 1L) base::rbind else base::cbind, parts))
+  with_dimnames(logged %||% op_concatenate(parts, axis), names$dimnames)
 }
 
 # Along the axis, the names of the parts or of matrices among them; across it, the names of the first part that has any.
@@ -200,7 +210,7 @@ rep_tensor <- function(x, ...) {
   } else {
     rep(seq_along(x), ...)
   }
-  op_take(flat(x), positions, 1L)
+  (if (!is.null(state$scalars)) rearranged(function(cells) cells[positions], x)) %||% op_take(flat(x), positions, 1L)
 }
 
 # `seq.default()` with tensors for from, to or by. The length must come from R's numbers or from known values.
@@ -231,7 +241,7 @@ rev_tensor <- function(x) {
   if (is_text(x)) {
     return(x[rev(seq_along(x))])
   }
-  reversed <- op_flip(flat(x))
+  reversed <- (if (!is.null(state$scalars)) rearranged(base::rev, x)) %||% op_flip(flat(x))
   names <- own_names(x)
   if (is.null(names)) reversed else with_names(reversed, part_of_names(names, rev(seq_along(names))))
 }

@@ -71,8 +71,16 @@ crossed <- function(name, side, x, y) {
   } else if (is_missing_somewhere(x) || is_missing_somewhere(y)) {
     multiply_past_missing(x, y, getExportedValue("base", name), get(paste0(name, "_tensor")))
   } else {
-    named_product(call_core(paste0("interop.r.", name), operand(x), operand(y)), x, y %||% x, side, side)
+    product <- if (has_log(x) || has_log(y)) crossed_in_log(side, x, y %||% x)
+    if (is.null(product)) product <- call_core(paste0("interop.r.", name), operand(x), operand(y))
+    named_product(product, x, y %||% x, side, side)
   }
+}
+
+# `crossprod(x, y)`, or `tcrossprod(x, y)` if `side` is 1. A vector is a column.
+crossed_in_log <- function(side, x, y) {
+  as_column <- function(x) if (is_vector(x)) fill(x, base::c(length(x), 1L)) else x
+  if (side == 2L) product_in_log(t(as_column(x)), as_column(y)) else product_in_log(as_column(x), t(as_column(y)))
 }
 
 #' @rdname tensor_matrices
@@ -106,9 +114,11 @@ outer_default <- function(X, Y, FUN = "*", ...) {
 outer_tensor <- function(X, Y, FUN = "*", ...) {
   dims <- c(shape_of(X), shape_of(Y))
   value <- if (!identical(FUN, "*")) {
-    match.fun(FUN)(recycled(X, prod(dims)), op_repeat(flat(Y), length(X)), ...)
+    match.fun(FUN)(recycled(X, prod(dims)), each_of(Y, length(X)), ...)
   } else if (is_missing_somewhere(X) || is_missing_somewhere(Y)) {
     return(multiply_past_missing(X, Y, base::outer, outer_tensor))
+  } else if ((has_log(X) || has_log(Y)) && prod(dims) <= most_together) {
+    recycled(X, prod(dims)) * each_of(Y, length(X))
   } else {
     op_outer(flat(X), flat(Y))
   }
@@ -127,6 +137,12 @@ outer_tensor <- function(X, Y, FUN = "*", ...) {
 #' @export
 `%o%` <- function(X, Y) {
   outer(X, Y)
+}
+
+# Each element of `x` several times.
+each_of <- function(x, times) {
+  logged <- if (!is.null(state$scalars)) rearranged(function(cells) rep(cells, each = times), x)
+  logged %||% op_repeat(flat(x), times)
 }
 
 kronecker_tensor <- function(X, Y, FUN = "*", make.dimnames = FALSE, ...) {
@@ -278,7 +294,7 @@ diag_tensor <- function(x, nrow, ncol, names = TRUE) {
     if (length(dim(x)) > 2L || !alone) {
       unsupported("x", "must be a matrix, given alone, or a vector.")
     }
-    return(op_diagonal(x))
+    return((if (!is.null(state$scalars)) rearranged(base::diag, x)) %||% op_diagonal(x))
   }
   if (alone && length(x) == 1L && !has_rtmb_names()) { # in RTMB `diag(x)` of a number is a 1 x 1 matrix
     return(diag(as.integer(x)))
@@ -307,5 +323,7 @@ assign_diag_tensor <- function(x, value) {
 }
 
 aperm_tensor <- function(a, perm = NULL, ...) {
-  op_transpose(a, perm)
+  turned <- function(cells) if (is.matrix(cells)) base::aperm(cells, perm) else cells
+  logged <- if (!is.null(state$scalars) && is.null(dimnames_tensor(a))) rearranged(turned, a)
+  logged %||% op_transpose(a, perm)
 }

@@ -60,7 +60,7 @@ apply_tensor <- function(X, MARGIN, FUN, ..., simplify) {
   own <- dimnames_tensor(X)
   rest <- setdiff(seq_along(dims), MARGIN)
   named <- if (is.null(own) || length(rest) == 0L) identity else function(slice) with_names(slice, own[[rest]])
-  slices <- fill(op_transpose(X, c(rest, MARGIN)), c(prod(dims[rest]), prod(dims[MARGIN])))
+  slices <- fill(aperm_tensor(X, c(rest, MARGIN)), c(prod(dims[rest]), prod(dims[MARGIN])))
   values <- lapply(seq_len(ncol(slices)), function(i) {
     slice <- slices[, i]
     FUN(if (length(rest) > 1L) with_dimnames(fill(slice, dims[rest]), own[rest]) else named(slice), ...)

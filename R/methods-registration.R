@@ -210,18 +210,29 @@ replacing <- function(f, use) {
 # Elements by column: as a vector; in a new shape; recycled or cut to a given number. R's values stay R's, so that they
 # go to the backend of the tensors they are used with.
 flat <- function(x) {
-  if (is_any_tensor(x)) call_core("interop.r.flat", x) else array_of(r_vector(x))
+  if (!is_any_tensor(x)) {
+    return(array_of(r_vector(x)))
+  }
+  (if (!is.null(state$scalars)) rearranged(as.vector, x)) %||% call_core("interop.r.flat", x)
 }
 
 fill <- function(x, dim) {
   if (!is_any_tensor(x)) {
     return(array_of(r_vector(x), dim))
   }
-  made_by(call_core("interop.r.fill", x, as.list(as.integer(dim))), function(x) fill(x, dim), list(x))
+  filled <- if (!is.null(state$scalars) && length(x) == prod(dim)) {
+    rearranged(function(cells) base::array(cells, dim), x)
+  }
+  filled <- filled %||% call_core("interop.r.fill", x, as.list(as.integer(dim)))
+  made_by(filled, function(x) fill(x, dim), list(x))
 }
 
 recycled <- function(x, count) {
-  if (is_any_tensor(x)) call_core("interop.r.repeated", x, count) else array_of(rep_len(r_vector(x), count))
+  if (!is_any_tensor(x)) {
+    return(array_of(rep_len(r_vector(x), count)))
+  }
+  logged <- if (!is.null(state$scalars)) rearranged(function(cells) rep_len(cells, count), x)
+  logged %||% call_core("interop.r.repeated", x, count)
 }
 
 r_vector <- function(x) {

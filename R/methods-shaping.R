@@ -44,8 +44,8 @@ matrix_tensor <- function(data = NA, nrow = 1, ncol = 1, byrow = FALSE, dimnames
     return(base::matrix(data, nrow, ncol, byrow, dimnames))
   }
   dim <- as.integer(base::c(nrow, ncol))
-  logged <- if (!is.null(state$scalars) && length(data) == prod(dim)) {
-    rearranged(data, function(cells) base::matrix(cells, dim[1L], dim[2L], byrow))
+  logged <- if (!is.null(state$scalars)) {
+    rearranged(function(cells) base::matrix(rep_len(cells, prod(dim)), dim[1L], dim[2L], byrow), data)
   }
   value <- with_dimnames(logged %||% call_core("interop.r.filled", data, as.list(dim), byrow), dimnames)
   if (byrow) value else made_by(value, function(data) matrix_tensor(data, nrow, ncol), list(data))
@@ -62,7 +62,8 @@ array_tensor <- function(data = NA, dim = length(data), dimnames = NULL) {
   if (!is_any_tensor(data)) {
     return(base::array(data, dim, dimnames))
   }
-  filled <- call_core("interop.r.filled", data, as.list(as.integer(dim)))
+  logged <- if (!is.null(state$scalars) && length(dim) == 2L) rearranged(function(cells) base::array(cells, dim), data)
+  filled <- logged %||% call_core("interop.r.filled", data, as.list(as.integer(dim)))
   filled <- made_by(filled, function(data) array_tensor(data, dim), list(data))
   if (length(dim) == 1L) as_one_dimensional(filled, dimnames[[1L]]) else with_dimnames(filled, dimnames)
 }
@@ -74,7 +75,11 @@ drop <- function(x) {
 }
 
 drop_tensor <- function(x) {
-  if (any(dim(x) == 1L)) taken_past_missing(x, drop, op_squeeze(x)) else x
+  if (!any(dim(x) == 1L)) {
+    return(x)
+  }
+  logged <- if (!is.null(state$scalars) && length(x) > 1L) rearranged(base::drop, x)
+  logged %||% taken_past_missing(x, drop, op_squeeze(x))
 }
 
 assign_dim_tensor <- function(x, value) {

@@ -76,6 +76,12 @@ subset_tensor <- function(x, ..., drop = TRUE) { # nolint: cyclocomp_linter. The
       return(part)
     }
   }
+  if (!is.null(state$scalars) && has_log(x) && !has_labels(x)) {
+    part <- selected_in_log(x, places_of(...), drop)
+    if (!is.null(part)) {
+      return(part)
+    }
+  }
   if (is.null(names) || ...length() != 1) {
     if (...length() > 1 && !is.null(dimnames_tensor(x))) {
       places <- places_of(...)

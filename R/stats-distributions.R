@@ -56,7 +56,15 @@ NULL
 # logarithms or not.
 distribution <- function(kind, family, settings, ..., call = parent.frame()) {
   arguments <- list(...)
-  value <- if (!is.null(state$scalars)) composed_in_log(kind, family, settings, arguments)
+  if (!is.null(state$scalars)) {
+    value <- .Call(C_known_function_in_log, state, kind, family, settings, arguments)
+    if (!is.null(value)) {
+      return(value) # loops have thousands of them
+    }
+    value <- composed_in_log(kind, family, settings, arguments)
+  } else {
+    value <- NULL
+  }
   if (is.null(value)) {
     in_core <- function(name, ...) {
       path <- paste0("interop.r.distributions.", name)
@@ -134,7 +142,8 @@ is_of_unknown_size <- function(x) {
   is_any_tensor(x) && !is_lazy(x) && is.null(.subset2(x, "gradops_extent")) && is.null(.subset2(x, "gradops_dim"))
 }
 
-# Apply `f` elementwise to arguments that are recycled to one size; the result has the form of the largest.
+# Apply `f` elementwise to arguments that are recycled to one size; the result has the form of the first of
+# the largest.
 elementwise <- function(f, arguments) {
   forms <- lapply(arguments, function(x) if (is_any_tensor(x)) known_dim(x) else shape_of(x))
   sizes <- vapply(forms, prod, 0)
@@ -146,10 +155,10 @@ elementwise <- function(f, arguments) {
   if (is.na(most) || length(unique(forms[!others])) == 1L && all(sizes[others] == 1 & lengths(forms[others]) <= 1L)) {
     return(do.call(f, lapply(arguments, operand, name = "x"), quote = TRUE))
   }
-  shape <- Filter(function(form) length(form) > 1L, forms[sizes == most])
+  shape <- forms[!others][[1L]]
   flat_one <- function(x, size) {
     if (!is_any_tensor(x)) array_of(rep_len(as.vector(x), most)) else if (size == most) flat(x) else recycled(x, most)
   }
   value <- do.call(f, Map(flat_one, arguments, sizes), quote = TRUE)
-  if (length(shape) > 0L) fill(value, shape[[1]]) else value
+  if (length(shape) > 1L) fill(value, shape) else value
 }

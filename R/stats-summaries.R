@@ -53,7 +53,8 @@ mean_tensor <- function(x, trim = 0, na.rm = FALSE, ...) {
   } else if (na.rm) {
     op_nanmean(x)
   } else {
-    op_mean(x)
+    total <- if (!is.null(state$scalars)) total_in_log("+", x)
+    if (is.null(total)) op_mean(x) else total / length(x)
   }
 }
 
@@ -130,10 +131,23 @@ over <- function(x, op, nan_op, rows, na.rm = FALSE, dims = 1L) {
   if (na.rm) nan_op(x, axes) else op(x, axes)
 }
 
-row_sums_tensor <- function(x, ...) over(x, op_sum, op_nansum, TRUE, ...)
-col_sums_tensor <- function(x, ...) over(x, op_sum, op_nansum, FALSE, ...)
-row_means_tensor <- function(x, ...) over(x, op_mean, op_nanmean, TRUE, ...)
-col_means_tensor <- function(x, ...) over(x, op_mean, op_nanmean, FALSE, ...)
+row_sums_tensor <- function(x, ...) {
+  (if (...length() == 0L) sums_in_log(x, TRUE)) %||% over(x, op_sum, op_nansum, TRUE, ...)
+}
+
+col_sums_tensor <- function(x, ...) {
+  (if (...length() == 0L) sums_in_log(x, FALSE)) %||% over(x, op_sum, op_nansum, FALSE, ...)
+}
+
+row_means_tensor <- function(x, ...) {
+  sums <- if (...length() == 0L) sums_in_log(x, TRUE)
+  if (is.null(sums)) over(x, op_mean, op_nanmean, TRUE, ...) else sums / ncol(x)
+}
+
+col_means_tensor <- function(x, ...) {
+  sums <- if (...length() == 0L) sums_in_log(x, FALSE)
+  if (is.null(sums)) over(x, op_mean, op_nanmean, FALSE, ...) else sums / nrow(x)
+}
 
 pmax_tensor <- function(..., na.rm = FALSE) {
   extremes(list(...), if (na.rm) "fmax" else "maximum", na.rm)
@@ -144,7 +158,10 @@ pmin_tensor <- function(..., na.rm = FALSE) {
 }
 
 extremes <- function(parts, op, na.rm) {
-  of_two <- function(x, y) call_operator(op, operand(x), operand(y))
+  of_two <- function(x, y) {
+    logged <- if (!is.null(state$scalars)) operation_in_log(op, x, y)
+    logged %||% call_operator(op, operand(x), operand(y))
+  }
   result <- Reduce(function(x, y) if (na.rm) of_two(x, y) else past_missing(list(x, y), of_two), parts)
   keep_names(result, parts[[1L]])
 }

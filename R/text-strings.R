@@ -30,7 +30,7 @@ NULL
 variable_class <- "gradops.autodiff.variable.Variable"
 
 is_text <- function(x) {
-  is.environment(x) && inherits(x, variable_class) && py_to_r(call_core("interop.r.is_text", x))
+  is.environment(x) && inherits(x, variable_class) && !is_logged(x) && py_to_r(call_core("interop.r.is_text", x))
 }
 
 # The result of base R's `f`, recorded if a text variable is among the arguments.

@@ -1,6 +1,8 @@
 /* Logs of operations (R/lazy-scalars.R, lazy-vectors.R): what happens once for each operation of a loop on numbers, short
  * vectors and small matrices, whose elements are noted one by one. */
 
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <R.h>
 #include <Rinternals.h>
@@ -51,18 +53,24 @@ static SEXP lazy_handle(SEXP log, SEXP is, SEXP dim)
 
 /* Operands ------------------------------------------------------------------------------------------------------- */
 
-#define MOST 9          /* elements of the largest vector that is made or taken: of more, arrays cost less */
-#define ROOM (3 * MOST) /* those of the largest product */
+static int most; /* elements of the largest vector that an operation makes: of more, arrays cost less */
+
+#define RANKS 8 /* dimensions of the largest array of which elements are read */
 
 /* Numbers of R's own (kind 0), results in the log (1), or a tensor of one number, which is an input of the log (2). */
 typedef struct {
     int kind, size, rank, dim[2];
-    double is[ROOM];
+    double *is;
 } Operand;
+
+static double *room(R_xlen_t size)
+{
+    return (double *) R_alloc(size, sizeof(double));
+}
 
 static double at(const Operand *x, int i)
 {
-    return x->is[x->size == 1 ? 0 : i];
+    return x->is[i < x->size ? i : i % x->size];
 }
 
 /* The log that goes on; NULL where there is none, or there is more to an operation than the log knows. */
@@ -89,11 +97,12 @@ static int set_dim(Operand *x, SEXP dim)
     return 1;
 }
 
-static int set_values(Operand *x, SEXP values, double less, int most)
+static int set_values(Operand *x, SEXP values, double less, int limit)
 {
     R_xlen_t size = XLENGTH(values);
-    if (size < 1 || size > most) return 0;
+    if (size < 1 || size > limit) return 0;
     x->size = (int) size;
+    x->is = room(size);
     for (int i = 0; i < size; i++) {
         double value = TYPEOF(values) == REALSXP ? REAL(values)[i]
             : INTEGER(values)[i] == NA_INTEGER ? NA_REAL : (double) INTEGER(values)[i];
@@ -124,18 +133,18 @@ static int operand_of(Operand *found, SEXP log, SEXP x)
         if (value_in(x, s_log) == log) {
             SEXP is = value_in(x, s_is);
             found->kind = 1;
-            return TYPEOF(is) == REALSXP && set_values(found, is, Rf_asReal(value_in(log, s_begun)), ROOM) &&
+            return TYPEOF(is) == REALSXP && set_values(found, is, Rf_asReal(value_in(log, s_begun)), INT_MAX) &&
                 set_dim(found, value_in(x, s_dim));
         }
         SEXP known = value_in(x, s_elements); /* the log, the kind, the numbers, the dimensions */
         if (TYPEOF(known) != VECSXP || VECTOR_ELT(known, 0) != log) return UNKNOWN;
         found->kind = Rf_asInteger(VECTOR_ELT(known, 1));
-        return found->kind > 0 && set_values(found, VECTOR_ELT(known, 2), 0, ROOM) &&
+        return found->kind > 0 && set_values(found, VECTOR_ELT(known, 2), 0, INT_MAX) &&
             set_dim(found, VECTOR_ELT(known, 3));
     }
     if ((TYPEOF(x) != REALSXP && TYPEOF(x) != INTSXP) || Rf_isObject(x)) return 0;
     found->kind = 0;
-    if (!set_values(found, x, 0, MOST)) return 0;
+    if (!set_values(found, x, 0, most)) return 0;
     SEXP dim = has_attributes(x) ? Rf_getAttrib(x, R_DimSymbol) : R_NilValue;
     if (dim == R_NilValue && found->size > 1) {
         found->rank = 1;
@@ -218,7 +227,7 @@ static SEXP handle_of(SEXP log, const double *numbers, int size, int rank, const
 /* The numbers of operations that follow one another. */
 static SEXP handle_from(SEXP log, double first, int size, int rank, const int *dim)
 {
-    double numbers[ROOM];
+    double *numbers = room(size);
     for (int i = 0; i < size; i++) numbers[i] = first + i;
     return handle_of(log, numbers, size, rank, dim);
 }
@@ -253,6 +262,15 @@ static int is_logged(SEXP x)
     return TYPEOF(x) == ENVSXP && value_in(x, s_log) != R_NilValue;
 }
 
+/* The operand whose form the result of an arithmetic operation has by R's rules; NULL where R warns, or refuses. */
+static const Operand *form_of(const Operand *x, const Operand *y)
+{
+    if (x->rank == y->rank && memcmp(x->dim, y->dim, x->rank * sizeof(int)) == 0) return x;
+    const Operand *large = y->rank > x->rank || (y->rank == x->rank && y->size > x->size) ? y : x;
+    int less = (large == x ? y : x)->size;
+    return (x->rank == 2 && y->rank == 2) || less > large->size || large->size % less ? NULL : large;
+}
+
 /* An operation, element by element; NULL where it is for Python, NA where R's code must begin the log first, find the
  * elements of an operand, or, if `unnamed`, keep the names of one. */
 static SEXP operation_in_log(SEXP state, SEXP op, SEXP x, SEXP y, SEXP unnamed)
@@ -268,10 +286,8 @@ static SEXP operation_in_log(SEXP state, SEXP op, SEXP x, SEXP y, SEXP unnamed)
         return Rf_ScalarLogical(NA_LOGICAL);
     }
     if (one.kind + other.kind == 0) return R_NilValue;
-    const Operand *large = one.rank ? &one : &other;
-    if (one.rank && other.rank &&
-        (one.rank != other.rank || memcmp(one.dim, other.dim, one.rank * sizeof(int)))) return R_NilValue;
-    if (large->rank && !takes_vectors(state)) return R_NilValue;
+    const Operand *large = form_of(&one, &other);
+    if (!large || large->size > most || (large->rank && !takes_vectors(state))) return R_NilValue;
     double code = code_of(log, Rf_installTrChar(STRING_ELT(op, 0))), number;
     if (code < 0) return R_NilValue;
     int size = large->size;
@@ -289,20 +305,18 @@ static SEXP function_in_log(SEXP state, SEXP code, SEXP arguments)
 {
     SEXP log = open_log(state);
     int given = (int) XLENGTH(arguments), pairs = (given + 1) / 2;
-    if (log == R_NilValue || given < 1 || given > MOST) return R_NilValue;
-    Operand operands[MOST + 1];
-    const Operand *large = operands;
+    if (log == R_NilValue || given < 1) return R_NilValue;
+    Operand *operands = (Operand *) R_alloc(given + 1, sizeof(Operand));
+    const Operand *large = operands; /* the first of the largest, whose form the result has */
     for (int k = 0; k < given; k++) {
         if (operand_of(operands + k, log, VECTOR_ELT(arguments, k)) != 1) return R_NilValue;
-        if (operands[k].rank == 0) continue;
-        if (large->rank && (large->rank != operands[k].rank ||
-                            memcmp(large->dim, operands[k].dim, large->rank * sizeof(int)))) return R_NilValue;
-        large = operands + k;
+        if (operands[k].size > large->size) large = operands + k;
     }
-    if (large->rank && !takes_vectors(state)) return R_NilValue;
+    if (large->size > most || (large->rank && !takes_vectors(state))) return R_NilValue;
     Operand *last = operands + given;
-    last->kind = 0, last->size = 1, last->is[0] = 0;
-    double more = code_of(log, s_more), number, numbers[ROOM];
+    double none = 0;
+    last->kind = 0, last->size = 1, last->is = &none;
+    double more = code_of(log, s_more), number, *numbers = room(large->size);
     double *row = append(log, pairs * large->size, &number);
     for (int i = 0; i < large->size; i++) {
         for (int k = 0; k < pairs; k++) {
@@ -315,22 +329,46 @@ static SEXP function_in_log(SEXP state, SEXP code, SEXP arguments)
     return handle_of(log, numbers, large->size, large->rank, large->dim);
 }
 
-/* The sum of several numbers. */
-static SEXP sum_in_log(SEXP state, SEXP x)
+/* The same for a function of the core (`function_code()`, R) of operands without names; NULL where R's code must
+ * decide. */
+static SEXP known_function_in_log(SEXP state, SEXP kind, SEXP family, SEXP settings, SEXP arguments)
+{
+    char key[128];
+    SEXP log = open_log(state);
+    if (log == R_NilValue) return R_NilValue;
+    int used = snprintf(key, sizeof(key), "%s %s", CHAR(STRING_ELT(kind, 0)), CHAR(STRING_ELT(family, 0)));
+    for (int k = 0; k < XLENGTH(settings) && used < (int) sizeof(key); k++) {
+        SEXP setting = VECTOR_ELT(settings, k);
+        if (TYPEOF(setting) != LGLSXP || XLENGTH(setting) != 1) return R_NilValue;
+        used += snprintf(key + used, sizeof(key) - used, LOGICAL(setting)[0] ? " TRUE" : " FALSE");
+    }
+    if (used >= (int) sizeof(key) - 12) return R_NilValue;
+    snprintf(key + used, sizeof(key) - used, " %d", (int) XLENGTH(arguments));
+    SEXP code = value_in(value_in(log, s_codes), Rf_install(key));
+    if (code == R_NilValue || ISNAN(Rf_asReal(code))) return R_NilValue;
+    for (int k = 0; k < XLENGTH(arguments); k++) if (has_names(VECTOR_ELT(arguments, k))) return R_NilValue;
+    return function_in_log(state, code, arguments);
+}
+
+/* The sums of the first one, two, ... numbers, or their products; the last one alone unless `all`. */
+static SEXP running_in_log(SEXP state, SEXP op, SEXP x, SEXP all)
 {
     SEXP log = open_log(state);
     Operand of;
-    if (log == R_NilValue || !is_logged(x) || operand_of(&of, log, x) != 1 || !of.rank) return R_NilValue;
-    double total = of.is[0], begun = Rf_asReal(value_in(log, s_begun));
+    if (log == R_NilValue || !is_logged(x) || operand_of(&of, log, x) != 1) return R_NilValue;
+    if (of.rank && !takes_vectors(state)) return R_NilValue;
+    double begun = Rf_asReal(value_in(log, s_begun)), *numbers = room(of.size);
+    numbers[0] = of.is[0] + begun;
     if (of.size > 1) {
-        double code = code_of(log, s_plus) + 5, number, *row = append(log, of.size - 1, &number);
+        double code = code_of(log, Rf_installTrChar(STRING_ELT(op, 0))) + 5, number;
+        double *row = append(log, of.size - 1, &number);
         for (int i = 1; i < of.size; i++) {
-            row = note(row, code, total, of.is[i]);
-            total = number + i - 1 - begun;
+            row = note(row, code, numbers[i - 1] - begun, of.is[i]);
+            numbers[i] = number + i - 1;
         }
     }
-    total += begun;
-    return handle_of(log, &total, 1, 0, NULL);
+    return Rf_asLogical(all) ? handle_of(log, numbers, of.size, 1, &of.size)
+        : handle_of(log, numbers + of.size - 1, 1, 0, NULL);
 }
 
 /* The elements of operands, of which one is of the log, as one vector. */
@@ -338,8 +376,8 @@ static SEXP joined_in_log(SEXP state, SEXP parts, SEXP unnamed)
 {
     SEXP log = open_log(state);
     int count = (int) XLENGTH(parts), size = 0, logged = 0, outside = 0;
-    if (log == R_NilValue || count < 1 || count > MOST || !takes_vectors(state)) return R_NilValue;
-    Operand of[MOST];
+    if (log == R_NilValue || count < 1 || !takes_vectors(state)) return R_NilValue;
+    Operand *of = (Operand *) R_alloc(count, sizeof(Operand));
     for (int k = 0; k < count; k++) {
         SEXP part = VECTOR_ELT(parts, k);
         if (operand_of(of + k, log, part) != 1) return R_NilValue;
@@ -348,10 +386,10 @@ static SEXP joined_in_log(SEXP state, SEXP parts, SEXP unnamed)
         if (of[k].kind != 1) outside += of[k].size;
         if (is_logged(part)) logged = 1;
     }
-    if (!logged || size < 2 || size > MOST) return R_NilValue;
+    if (!logged || outside > most) return R_NilValue;
     /* Two vectors may be a pair, which R's code marks. */
     if (Rf_asLogical(unnamed) && count == 2 && of[0].size > 1 && of[0].size == of[1].size) return R_NilValue;
-    double begun = Rf_asReal(value_in(log, s_begun)), code = code_of(log, s_times), number = 0, numbers[MOST];
+    double begun = Rf_asReal(value_in(log, s_begun)), code = code_of(log, s_times), number = 0, *numbers = room(size);
     double *row = outside ? append(log, outside, &number) : NULL;
     int to = 0;
     for (int k = 0; k < count; k++) {
@@ -394,7 +432,7 @@ static SEXP product_in_log(SEXP state, SEXP x, SEXP y, SEXP unnamed)
     if (one.rank + other.rank == 2 && one.size != other.size && one.size > 1) return R_NilValue;
     as_matrices(&one, &other);
     int rows = one.dim[0], inner = one.dim[1], columns = other.dim[1], size = rows * columns;
-    if (inner != other.dim[0] || size * inner > ROOM) return R_NilValue;
+    if (inner != other.dim[0] || size * inner > 3 * most) return R_NilValue;
     double times = code_of(log, s_times) + 4 * one.kind + other.kind, plus = code_of(log, s_plus) + 5;
     double begun = Rf_asReal(value_in(log, s_begun)), number;
     double *row = append(log, size * (2 * inner - 1), &number);
@@ -413,40 +451,40 @@ static SEXP product_in_log(SEXP state, SEXP x, SEXP y, SEXP unnamed)
     return handle_from(log, number - size, size, 2, dim);
 }
 
-/* The positions that an index means among `size`; 0 where it is for Python to find or to refuse. NULL is all. */
-static int positions_of(SEXP place, double size, double *found)
+/* The positions that an index means among `size`, and their number; 0 where it is for Python to find or to refuse, or
+ * there are more than `limit`. NULL is all. */
+static int positions_of(SEXP place, double size, int limit, double **positions)
 {
     if (place == R_NilValue) {
-        if (size > MOST) return 0;
+        if (size > limit) return 0;
+        double *found = *positions = room((R_xlen_t) size);
         for (int i = 0; i < size; i++) found[i] = i;
         return (int) size;
     }
     if (Rf_isObject(place)) return 0;
     if (has_attributes(place) && Rf_getAttrib(place, R_DimSymbol) != R_NilValue) return 0;
     R_xlen_t given = XLENGTH(place);
-    double least = R_PosInf, most = R_NegInf, at[2 * MOST];
-    if (given < 1 || given > 2 * MOST) return 0;
-    for (int i = 0; i < given; i++) {
+    if (given < 1 || given > limit + size) return 0;
+    double least = R_PosInf, largest = R_NegInf, *at = room(given);
+    for (R_xlen_t i = 0; i < given; i++) {
         if (TYPEOF(place) == INTSXP && INTEGER(place)[i] == NA_INTEGER) return 0;
         at[i] = TYPEOF(place) == REALSXP ? REAL(place)[i] : (double) INTEGER(place)[i];
         if (ISNAN(at[i])) return 0;
         if (at[i] < least) least = at[i];
-        if (at[i] > most) most = at[i];
+        if (at[i] > largest) largest = at[i];
     }
-    if (least >= 1 && most < size + 1 && given <= MOST) {
-        for (int i = 0; i < given; i++) found[i] = (double) (long long) at[i] - 1;
+    if (least >= 1 && largest < size + 1 && given <= limit) {
+        for (R_xlen_t i = 0; i < given; i++) at[i] = (double) (long long) at[i] - 1;
+        *positions = at;
         return (int) given;
     }
-    if (most > -1 || size > 2 * MOST) return 0;
+    if (largest > -1 || size > limit + given) return 0;
+    char *out = memset(R_alloc((size_t) size, 1), 0, (size_t) size);
+    for (R_xlen_t i = 0; i < given; i++) if (at[i] > -size - 1) out[-(long long) at[i] - 1] = 1;
+    double *found = *positions = room((R_xlen_t) size);
     int left = 0;
-    for (int i = 0; i < size; i++) {
-        int out = 0;
-        for (int k = 0; k < given; k++) out = out || (long long) at[k] == -(i + 1);
-        if (out) continue;
-        if (left == MOST) return 0;
-        found[left++] = i;
-    }
-    return left;
+    for (int i = 0; i < size; i++) if (!out[i]) found[left++] = i;
+    return left <= limit ? left : 0;
 }
 
 /* The value that was last assigned to one place of an array (R/lazy-assignments.R); NULL where R's code must find it. */
@@ -504,10 +542,10 @@ static SEXP part_in_log(SEXP state, SEXP x, SEXP places, SEXP unnamed)
     if (dim == R_NilValue && !(count == 1 && (known || XLENGTH(VECTOR_ELT(places, 0)) == 1))) {
         return Rf_ScalarLogical(NA_LOGICAL);
     }
-    double lengths[MOST], all = 1;
+    double lengths[RANKS], all = 1;
     if (dim != R_NilValue) {
         int rank = (int) XLENGTH(dim);
-        if ((TYPEOF(dim) != INTSXP && TYPEOF(dim) != REALSXP) || rank > MOST || (count > 1 && rank != count)) {
+        if ((TYPEOF(dim) != INTSXP && TYPEOF(dim) != REALSXP) || rank > RANKS || (count > 1 && rank != count)) {
             return R_NilValue;
         }
         for (int k = 0; k < rank; k++) {
@@ -517,13 +555,16 @@ static SEXP part_in_log(SEXP state, SEXP x, SEXP places, SEXP unnamed)
         if (all < limit) limit = all;
     }
     if (count == 1) lengths[0] = limit;
-    double cells[MOST] = {0}, here[MOST], stride = 1;
-    int size = 1, sizes[2], rank = 0;
+    /* Elements of results are results; each of an input is read by an operation. */
+    int limit_of_part = own ? INT_MAX / 2 : most, size = 1, sizes[2], rank = 0;
+    double none = 0, *cells = &none, stride = 1;
     for (int k = 0; k < count; k++) {
-        int several = positions_of(VECTOR_ELT(places, k), lengths[k], here);
-        if (several == 0 || several * size > MOST || (several > 1 && rank == 2)) return R_NilValue;
-        for (int j = several - 1; j >= 0; j--) {
-            for (int i = 0; i < size; i++) cells[j * size + i] = cells[i] + here[j] * stride;
+        double *here, *before = cells;
+        int several = positions_of(VECTOR_ELT(places, k), lengths[k], limit_of_part, &here);
+        if (several == 0 || several > limit_of_part / size || (several > 1 && rank == 2)) return R_NilValue;
+        cells = room((R_xlen_t) several * size);
+        for (int j = 0; j < several; j++) {
+            for (int i = 0; i < size; i++) cells[j * size + i] = before[i] + here[j] * stride;
         }
         size *= several;
         if (several > 1) sizes[rank++] = several;
@@ -531,7 +572,7 @@ static SEXP part_in_log(SEXP state, SEXP x, SEXP places, SEXP unnamed)
     }
     if (rank && !takes_vectors(state)) return R_NilValue;
     if (!known) return Rf_ScalarLogical(NA_LOGICAL);
-    double numbers[MOST], number;
+    double *numbers = room(size), number;
     if (own) {
         for (int i = 0; i < size; i++) numbers[i] = REAL(is)[(int) cells[i]];
     } else {
@@ -545,21 +586,23 @@ static SEXP part_in_log(SEXP state, SEXP x, SEXP places, SEXP unnamed)
 }
 
 /* Called when the package is loaded: the parent of handles, and the call that makes the function of one. */
-static SEXP start_logs(SEXP namespace, SEXP call)
+static SEXP start_logs(SEXP namespace, SEXP call, SEXP most_together)
 {
+    most = Rf_asInteger(most_together);
     R_PreserveObject(home = namespace);
     R_PreserveObject(getter = call);
     return R_NilValue;
 }
 
 static const R_CallMethodDef methods[] = {
-    {"start_logs", (DL_FUNC) &start_logs, 2},
+    {"start_logs", (DL_FUNC) &start_logs, 3},
     {"lazy_handle", (DL_FUNC) &lazy_handle, 3},
     {"rows_in_log", (DL_FUNC) &rows_in_log, 4},
     {"elements_in_log", (DL_FUNC) &elements_in_log, 2},
     {"operation_in_log", (DL_FUNC) &operation_in_log, 5},
     {"function_in_log", (DL_FUNC) &function_in_log, 3},
-    {"sum_in_log", (DL_FUNC) &sum_in_log, 2},
+    {"known_function_in_log", (DL_FUNC) &known_function_in_log, 5},
+    {"running_in_log", (DL_FUNC) &running_in_log, 4},
     {"joined_in_log", (DL_FUNC) &joined_in_log, 3},
     {"product_in_log", (DL_FUNC) &product_in_log, 4},
     {"part_in_log", (DL_FUNC) &part_in_log, 4},

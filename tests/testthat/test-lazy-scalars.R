@@ -379,3 +379,23 @@ test_each("loops that fill matrices element by element have the derivatives of p
     expect_error(objective(f, jit = TRUE)$fn(x), class = "gradops_error")
   }
 })
+
+test_once("densities of fixed counts in a loop have the derivatives of the uncompiled function, also at the ends", {
+  skip_without("numpy")
+  local_backend("numpy")
+  densities <- list(
+    function(k, q) dbinom(k, 5, q), function(k, q) dbinom(500 * k, 2000, q), function(k, q) dpois(k, q),
+    function(k, q) dnbinom(k, 2.5, q), function(k, q) dgeom(k, q), function(k, q) dgamma(k, 2.5, q + 0.1),
+    function(k, q) dbeta(k / 5, 2.5, q + 1.5), function(k, q) dweibull(k, 2.5, q + 1.5)
+  )
+  for (density in densities) {
+    f <- function(p) {
+      total <- 0
+      for (k in c(-1, 0, 1, 2, 5, 6)) total <- total + (k + 1.5) * density(k, p[1] * p[2])
+      total
+    }
+    for (x in c(0, 1, 0.3)) {
+      expect_equal(jit(value_and_grad(f))(c(x, 1)), value_and_grad(f)(c(x, 1)), info = deparse1(density))
+    }
+  }
+})

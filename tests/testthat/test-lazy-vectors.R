@@ -307,3 +307,120 @@ test_once("an error in a loop over short vectors is R's own, and earlier log ent
   fails <- FALSE
   expect_equal(compiled(c(0.2, 0.1)), value_and_grad(f)(c(0.2, 0.1)))
 })
+
+# The next test applies each function to each pair of forms in one compiled function.
+forms <- list(
+  function(u) u[1], function(u) u[1:2], function(u) u[2:4], function(u) u[1:4], function(u) c(u, u)[2:7],
+  function(u) matrix(u[1:2], 1), function(u) matrix(u[2:3], 2), function(u) matrix(u[1:4], 2),
+  function(u) matrix(c(u, u)[1:6], 2), function(u) matrix(u[3], 1)
+)
+of_two <- list(
+  `+` = `+`, `-` = `-`, `*` = `*`, `/` = `/`, `^` = `^`, dnorm = function(x, y) dnorm(x, y, 1.5),
+  `log dnorm` = function(x, y) dnorm(0.3, x, y, log = TRUE), dgamma = function(x, y) dgamma(x, y, log = TRUE),
+  pmax = function(x, y) pmax(as.vector(x), as.vector(y)), c = function(x, y) c(x, y),
+  rbind = function(x, y) rbind(x, y), cbind = function(x, y) cbind(x, y), outer = function(x, y) outer(x, y),
+  product = function(x, y) x %*% y,
+  crossprod = function(x, y) crossprod(x, y), tcrossprod = function(x, y) tcrossprod(x, y),
+  filled = function(x, y) {
+    x[seq_along(y)] <- y
+    x
+  }, max = function(x, y) max(x[1], y[1])
+)
+of_one <- list(
+  sum = sum, prod = prod, mean = mean, cumsum = cumsum, cumprod = cumprod, rev = function(x) rev(x), t = t,
+  vector = as.vector, numeric = as.numeric, c = function(x) c(x), rep = function(x) rep(x, 2),
+  each = function(x) rep(x, each = 2), matrix = function(x) matrix(x, 2),
+  byrow = function(x) matrix(x, 2, byrow = TRUE),
+  array = function(x) array(x, c(length(x), 1)), column = as.matrix, drop = function(x) drop(x), minus = function(x) -x,
+  first = function(x) x[1], last = function(x) x[length(x)], negative = function(x) x[-1],
+  logical = function(x) x[x * 0 + seq_along(x) %% 2 == 1], head = function(x) head(x, 1), tail = function(x) tail(x, 1),
+  diff = function(x) diff(as.vector(x)), square = function(x) x^2, exp = exp, plogis = plogis,
+  sapply = function(x) sapply(seq_along(x), function(i) x[i]^i),
+  pairs = function(x) sapply(1:2, function(i) as.vector(x) * i),
+  vapply = function(x) vapply(1:2, function(i) x[1] * i, 0),
+  unlist = function(x) unlist(list(x, 1, x)), loop = function(x) Reduce(`+`, lapply(seq_along(x), function(i) x[i] * i))
+)
+of_matrix <- list(
+  row = function(x) x[1, ], column = function(x) x[, 1], kept = function(x) x[1, , drop = FALSE],
+  pairs = function(x) x[cbind(1, seq_len(ncol(x)))], rows = rowSums, columns = colSums, means = rowMeans,
+  `column means` = colMeans, apply = function(x) apply(x, 1, sum), diag = diag, cross = function(x) crossprod(x),
+  scaled = function(x) sweep(x, 2, x[1, ]), aperm = function(x) aperm(x), upper = function(x) x[upper.tri(x)],
+  rowwise = function(x) x / rowSums(x),
+  filled = function(x) {
+    x[1, ] <- x[, 1][1]
+    x[nrow(x), ncol(x)] <- 2
+    x
+  },
+  diagonal = function(x) {
+    diag(x) <- 1
+    x
+  }
+)
+
+# Results of all `cases` as one vector; `form` of each is the number and the dimensions of its elements.
+all_results <- function(cases, p, form) {
+  values <- list()
+  u <- p * (p[1] / p[1]) # the log runs
+  for (name in names(cases)) {
+    found <- cases[[name]](u)
+    size <- dim(found)
+    form(name, list(length(found), if (length(size) > 1L) as.integer(size)))
+    values[[name]] <- c(found)
+  }
+  unlist(unname(values))
+}
+
+# The cases that R computes without a warning.
+accepted <- function(cases, p) {
+  Filter(function(case) !is.null(tryCatch(case(p), error = function(e) NULL, warning = function(w) NULL)), cases)
+}
+
+test_each("each function of each pair of forms agrees with plain R", {
+  x <- c(0.6, 0.7, 0.45, 0.9)
+  fixed <- c(1.2, 0.8, 0.35, 1.7)
+  cases <- list()
+  for (i in seq_along(forms)) {
+    for (f in names(of_one)) {
+      cases[[paste(f, i)]] <- local({
+        f <- of_one[[f]]
+        form <- forms[[i]]
+        function(u) f(form(u))
+      })
+    }
+    if (i > 5L) {
+      for (f in names(of_matrix)) {
+        cases[[paste(f, "of matrix", i)]] <- local({
+          f <- of_matrix[[f]]
+          form <- forms[[i]]
+          function(u) f(form(u))
+        })
+      }
+    }
+    for (j in seq_along(forms)) {
+      for (f in names(of_two)) {
+        for (way in c("both", "first", "second")) {
+          cases[[paste(f, i, j, way)]] <- local({
+            f <- of_two[[f]]
+            one <- forms[[i]]
+            other <- forms[[j]]
+            switch(way,
+              both = function(u) f(one(u), other(u[c(2, 3, 4, 1)])), first = function(u) f(one(u), other(fixed)),
+              second = function(u) f(one(fixed), other(u))
+            )
+          })
+        }
+      }
+    }
+  }
+  step <- if (backend != "numpy") 101 else if (nzchar(Sys.getenv("GRADOPS_LONG"))) 1 else 11
+  cases <- accepted(cases[seq(1, length(cases), step)], x)
+  expected <- found <- list()
+  plain <- all_results(cases, x, function(name, form) expected[[name]] <<- form)
+  weights <- sin(seq_along(plain))
+  first <- function(name, form) if (is.null(found[[name]])) found[[name]] <<- form # later runs check the first one
+  f <- function(p) sum(all_results(cases, p, first) * weights)
+  compiled <- jit(value_and_grad(f))(x)
+  expect_equal(found, expected)
+  expect_equal(compiled$value, sum(plain * weights), tolerance = 1e-12)
+  expect_equal(compiled$gradient, numeric_gradient(f, x), tolerance = 1e-6)
+})

@@ -6,7 +6,7 @@ import functools
 import math
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -129,9 +129,7 @@ class Log:
         ]
         for those, take in takes:
             if those.any():
-                # By their bits, as 0 and -0 are two.
-                different, at = np.unique(operands[those].view(np.int64), return_inverse=True)
-                found[those] = np.array([take(x) for x in different.view(np.float64)], np.intp)[at]
+                found[those] = _by_bits(operands[those], take)
         for x in dict.fromkeys(operands[is_read, 0].tolist()):
             of_x = is_read & (operands[:, 0] == x)
             found[of_x, 0] = _elements(self._inputs[int(x)], operands[of_x, 1].astype(int).tolist(), block)
@@ -139,17 +137,16 @@ class Log:
         # One row for each operation but functions, which are several; "more" has none.
         lengths = np.where(is_more, 0, 1)
         functions = []
-        known: dict[tuple, Folded] = {}
-        for end in np.flatnonzero(is_function).tolist():
-            function = OPERATIONS[what[end]]
-            here = slice(end - (function.operands + 1) // 2 + 1, end + 1)
-            of_kinds, given_here = kinds[here].ravel().tolist(), operands[here].ravel().tolist()
-            values = [None if kind else x for kind, x in zip(of_kinds, given_here)][: function.operands]
-            key = function, *values
-            if key not in known:
-                known[key] = function.folded(values, block.literal)
-            functions.append((here, known[key]))
-            lengths[end] = len(known[key].rows)
+        ends = np.flatnonzero(is_function)
+        for which in np.unique(what[ends]).tolist():
+            function, those = OPERATIONS[which], ends[what[ends] == which]
+            pairs = (function.operands + 1) // 2
+            span = those[:, None] + np.arange(1 - pairs, 1)
+            for folded in function.folded(
+                *(x[span].reshape(len(those), 2 * pairs)[:, : function.operands] for x in (kinds, operands)), block
+            ):
+                lengths[those[folded.calls]] = len(folded.rows)
+                functions.append((folded, those[folded.calls], span[folded.calls]))
         base = len(block)  # after which no number comes from outside
         last = base + np.cumsum(lengths) - 1
         is_here = is_taken & (kinds == 1) & ~is_earlier
@@ -157,9 +154,10 @@ class Log:
         rows = np.zeros((int(lengths.sum()), WIDTH - 1), np.intc)
         to = last[is_single] - base
         rows[to, 0], rows[to, 1:3] = number[is_single], found[is_single]
-        for here, folded in functions:
-            end = int(last[here.stop - 1]) - base + 1
-            rows[end - len(folded.rows) : end] = folded.of(found[here].ravel().tolist(), base + end)
+        for folded, those, span in functions:
+            first = last[those] + 1 - len(folded.rows)
+            at = (first - base)[:, None] + np.arange(len(folded.rows))
+            rows[at] = folded.of(found[span].reshape(len(those), -1), first)
         block.write(rows)
         return last
 
@@ -256,6 +254,13 @@ def log(x) -> Log | None | bool:
     return Log(program, isinstance(x, Variable)) if is_here else False
 
 
+def _by_bits(values: np.ndarray, take: Callable) -> np.ndarray:
+    """``take()`` of each value, once of those of the same bits, as 0 and -0 are two."""
+    bits = np.ascontiguousarray(values).reshape(-1).view(f"i{values.itemsize}")
+    different, at = np.unique(bits, return_inverse=True)
+    return np.array([take(x) for x in different.view(values.dtype)], np.intp)[at].reshape(values.shape)
+
+
 def _elements(x, places: list[int], block: Scalars) -> list[int]:
     """The elements after so many others, in R's order, as numbers of a block."""
     if len(places) < _MANY:
@@ -346,62 +351,88 @@ class Function:
     def __init__(self, function: Callable, operands: int):
         self.function, self.operands = function, operands
 
-    def folded(self, values: list, literal: Callable[[Any], int]) -> Folded:
-        """Its operations; what depends on numbers only is computed here.
+    def folded(self, kinds: np.ndarray, operands: np.ndarray, block: Scalars) -> Iterator[Folded]:
+        """Its operations for calls; what depends on numbers only is computed here.
 
         Args:
-            values: of the operands that are numbers, None for others.
-            literal: gives the number of a number that is the same at each call.
+            kinds, operands: of each call those of its operands, of which kind 0 is a number itself.
         """
+        is_given = kinds == 0
+        for pattern in np.unique(is_given, axis=0):
+            left = [np.flatnonzero((is_given == pattern).all(1))]
+            while left:
+                calls = left.pop()
+                try:
+                    values = [x if on else None for x, on in zip(operands[calls].T, pattern)]
+                    yield self._folded(calls, values, block)
+                except _Apart as apart:
+                    left += [calls[apart.chosen], calls[~apart.chosen]]
+
+    def _folded(self, calls: np.ndarray, values: list, block: Scalars) -> Folded:
         rows: list[tuple[int, tuple[int, ...]]] = []
         literals: list = []
 
         def constant(value) -> int:
-            literals.append(value)
+            value = np.asarray(value)
+            literals.append(value if value.dtype == np.bool_ else value.astype(np.float64, copy=False))
             return -len(literals)
 
         def add(what: NumberOperation, *given: int) -> int:
-            if what.name == "where" and given[0] < 0:
-                return given[1] if literals[-1 - given[0]] else given[2]
+            known = [literals[-1 - token] if token < 0 else None for token in given]
+            if what.name == "where" and known[0] is not None and any(x is None for x in known):
+                chosen = np.broadcast_to(known[0], calls.shape)
+                if chosen.any() and not chosen.all():
+                    raise _Apart(chosen)
+                return given[1] if chosen.all() else given[2]
             if all(token < 0 for token in given):
                 with np.errstate(all="ignore"):
-                    value = what.compute(*[literals[-1 - token] for token in given])
-                return constant(np.bool_(value) if isinstance(value, (bool, np.bool_)) else np.float64(value))
+                    return constant(what.kernel(*what.arguments(known)))
             rows.append((what.number, given))
             return _OWN + len(rows) - 1
 
-        play, constants = function_template(self.function, self.operands)
-        operands = [i if value is None else constant(np.float64(value)) for i, value in enumerate(values)]
+        play, constants = function_template(self.function, self.operands, tuple(x is not None for x in values))
+        operands = [i if value is None else constant(value) for i, value in enumerate(values)]
         (result,) = play(add, None, operands, None, [constant(value) for value in constants])
         if result != _OWN + len(rows) - 1 or not rows:
             rows.append((COPY.number, (result,)))
         used = {token for _, given in rows for token in given if token < 0}
-        return Folded(rows, {token: literal(literals[-1 - token]) for token in sorted(used, reverse=True)})
+        return Folded(calls, rows, {token: _by_bits(literals[-1 - token], block.literal) for token in used})
+
+
+class _Apart(Exception):
+    """A choice between numbers differs between calls."""
+
+    def __init__(self, chosen: np.ndarray):
+        self.chosen = chosen
 
 
 class Folded(NamedTuple):
-    """The operations of a function, the last of which gives its result.
+    """The operations of a function at some of its calls, the last of which gives its result.
 
     Attributes:
+        calls: which these are.
         rows: operations by number, each with what it takes: an operand by its place, from :data:`_OWN` on the
             result of a row, below 0 a literal.
-        literals: the numbers of these.
+        literals: the numbers of these, of each call its own or one of all.
     """
 
+    calls: np.ndarray
     rows: list[tuple[int, tuple[int, ...]]]
-    literals: dict[int, int]
+    literals: dict[int, np.ndarray]
 
-    def of(self, operands: list[int], end: int) -> list[list[int]]:
-        """The rows for operands, where ``end`` is the number after the last result."""
-        start = end - len(self.rows) - _OWN
+    def of(self, operands: np.ndarray, first: np.ndarray) -> np.ndarray:
+        """The rows of each call, for its operands and the number of its first result."""
+        found = np.zeros((len(self.calls), len(self.rows), WIDTH - 1), np.intc)
+        for at, (what, given) in enumerate(self.rows):
+            found[:, at, 0] = what
+            for k, token in enumerate(given):
+                found[:, at, 1 + k] = (
+                    self.literals[token] if token < 0 else operands[:, token] if token < _OWN else first + token - _OWN
+                )
+        return found
 
-        def number(token: int) -> int:
-            return self.literals[token] if token < 0 else operands[token] if token < _OWN else start + token
 
-        return [[what, *map(number, given), *_NONE[len(given) :]] for what, given in self.rows]
-
-
-_NONE, _OWN = (0, 0, 0), 16
+_OWN = 16
 
 _OF_OPS = _of_ops()
 OPERATIONS: list = [None, *_OF_OPS.values(), MORE]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,8 +90,11 @@ def _traced(program: Program, what: NumberOperation, active: tuple[bool, ...], e
 
 
 @functools.cache
-def function_template(function: Callable, count: int) -> Template:
+def function_template(function: Callable, count: int, given: tuple[bool, ...] = ()) -> Template:
     """A function of single numbers that is composed of ops, as operations; what it plays gives the one result.
+
+    Args:
+        given: of each operand whether it is the same at each call, see :func:`is_given`.
 
     Raises:
         TypeError: it takes an op that is no matter of single numbers.
@@ -99,9 +103,24 @@ def function_template(function: Callable, count: int) -> Template:
     with changed(recorder, _Writing(program)), np.errstate(all="ignore"):
         operands = [program.input(np.float64(0.5)) for _ in range(count)]
         before = len(program.table)
-        result = function(*operands)
+        same = frozenset(x.place.index for x, on in zip(operands, given) if on)
+        with changed(_same_at_each_call, same):
+            result = function(*operands)
         names = {x.place.index: f"operands[{i}]" for i, x in enumerate(operands)}
         return _written(program, before, f"`{function}`", names, [result])
+
+
+_same_at_each_call: ContextVar[frozenset[int]] = ContextVar("_same_at_each_call", default=frozenset())
+
+
+def is_given(x: Traced) -> bool:
+    """True in a function's template for a number that is made of operands that are the same at each call."""
+    known = set(_same_at_each_call.get())
+    if known:
+        for step in x.program.table.rows():
+            if set(step.uses) - x.program.constants.keys() <= known:
+                known.update(step.places)
+    return x.place.index in known
 
 
 def is_of_single_numbers(function: Callable, count: int) -> bool:

@@ -18,6 +18,7 @@ import numpy as np
 from .. import ops
 from ..errors import JitError
 from ..jit.array import Traced
+from ..jit.scalar_rules import is_given
 
 
 def _extend_to_numbers(op: Callable, function: Callable, at_error: float = math.nan) -> Callable:
@@ -121,6 +122,12 @@ def is_single(x) -> bool:
     """Return True for a number in a scalar function that is traced to be repeated in loops."""
     values = held(x)
     return values.__class__ is Traced and values.program.of_single_numbers
+
+
+def is_fixed(x) -> bool:
+    """Return True for such a number that is the same at each call."""
+    values = held(x)
+    return values.__class__ is Traced and is_given(values)
 
 
 def refined(test, fine: Callable, plain: Callable):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .llvm import source
 
-PYTHON, ADD, SUBTRACT, MULTIPLY, DIVIDE, NEGATIVE, COPY, CALL = range(8)
+PYTHON, ADD, SUBTRACT, MULTIPLY, DIVIDE, NEGATIVE, SELECT, COPY, CALL = range(9)
 """Ways to the value of an operation, of which the first is Python's, and the last a function of the C library."""
 
 _HASH = """\
@@ -156,13 +156,16 @@ new:
   %made1 = add i64 %made, 1
   %x.at = sext i32 %x to i64
   %y.at = sext i32 %y to i64
+  %z.at = sext i32 %z to i64
   %vx = double %numbers[%x.at]
   %vy = double %numbers[%y.at]
+  %vz = double %numbers[%z.at]
   switch i32 %what, label %leave [i32 {ADD}, label %add
                                   i32 {SUBTRACT}, label %subtract
                                   i32 {MULTIPLY}, label %multiply
                                   i32 {DIVIDE}, label %divide
                                   i32 {NEGATIVE}, label %negative
+                                  i32 {SELECT}, label %select
                                   i32 {CALL}, label %call]
 add:
   %v.add = fadd double %vx, %vy
@@ -180,6 +183,10 @@ divide: ; NumPy warns of a division by 0
 negative:
   %v.negative = fneg double %vx
   br label %value
+select:
+  %chosen = fcmp une double %vx, 0.0
+  %v.select = select i1 %chosen, double %vy, double %vz
+  br label %value
 call:
   %f.w = lshr i32 %kind, 6
   %f.i = zext i32 %f.w to i64
@@ -188,7 +195,7 @@ call:
   br label %value
 value:
   %v = phi double [%v.add, %add], [%v.subtract, %subtract], [%v.multiply, %multiply], [%v.divide, %divide],
-                  [%v.negative, %negative], [%v.call, %call]
+                  [%v.negative, %negative], [%v.select, %select], [%v.call, %call]
   %numbers[%made] = double %v
   br label %known
 known:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..operations import COPY, NumberOperation
 from ..program import Program
-from ..table import FEW, WIDTH
+from ..table import FEW, WIDTH, Values
 from . import machine, record_source
 from .instructions import FUNCTIONS
 from .registry import OF_KERNELS, instruction
@@ -46,7 +46,7 @@ def record(program: Program, rows: np.ndarray, places: array, active: array) -> 
         table.hashes = np.full(1 << (4 * (used + count)).bit_length(), -1, np.intc)
         hashes = table.hashes.ctypes.data
         found.function("record_again", 5, None)(1, used, words.buffer_info()[0], hashes, len(table.hashes) - 1)
-    kinds, ones = _kinds(found), array("i", program.ones)
+    kinds, ones, before = _kinds(found), array("i", program.ones), used
     # fmt: off
     at = array("q", [
         rows.ctypes.data, 0, count, places.buffer_info()[0], base, active.buffer_info()[0],
@@ -67,6 +67,15 @@ def record(program: Program, rows: np.ndarray, places: array, active: array) -> 
         raise
     finally:
         del words[WIDTH * at[_USED] :], numbers[at[_MADE] :]
+    _note_truths(values, np.array(words[WIDTH * before :], np.intc).reshape(-1, WIDTH))
+
+
+def _note_truths(values: Values, words: np.ndarray) -> None:
+    """Make the results of choices between truth values such values."""
+    is_choice = np.array([what.name == "where" for what in NumberOperation.known])[words[:, 0]]
+    for _, place, _, x, y in words[is_choice].tolist():
+        if not values.is_number(x) and not values.is_number(y):
+            values.others[place] = np.bool_(values.numbers[place])
 
 
 _USED, _MADE = 9, 11
@@ -80,6 +89,8 @@ def _kinds(of: machine.Machine) -> array:
         way = number = record_source.PYTHON
         if what is COPY:
             way = record_source.COPY
+        elif what.name == "where" and what.is_plain:
+            way = record_source.SELECT
         elif name in _WAYS:
             way = _WAYS[name]
         elif name in FUNCTIONS and what.operands == 1 and not FUNCTIONS[name].of_scipy:

@@ -20,7 +20,7 @@ from .... import ops
 from ....errors import ArgumentError
 from ....ops import _checks
 from ....ops._compose import NUMBERS
-from ..._formulas import absolute, all_so, choose, exp, is_single, log, refined, sqrt, where
+from ..._formulas import absolute, all_so, choose, exp, is_fixed, is_single, log, refined, sqrt, where
 from . import _quadrature
 from ._arguments import REQUIRED, alike, as_tensor, both, checked, marked, public, safe
 from ._shared import hazard_at, hazard_probability
@@ -175,7 +175,8 @@ Gradient:
         edge: Any = functools.reduce(operator.or_, [base == 0 for base in bases])
 
         def taken(of):
-            return [of(value, other) for value, other in zip(given, self.inside)]
+            # A number without a gradient stays: nothing infinite arrives at the others, which are replaced.
+            return [value if is_fixed(value) else of(value, other) for value, other in zip(given, self.inside)]
 
         choice = choose if is_single(edge) else refined
         return choice(edge, lambda of: self._power_density(*taken(of)), lambda of: exp(log_of(*taken(of))))
