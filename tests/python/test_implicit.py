@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
+import mpmath
 import numpy as np
 import pytest
 from parity import numpy, on
 
 import gradops
 from gradops import functional, grad, ops
+from gradops.autodiff.variable import data_of
 from gradops.errors import ArgumentError, GradientError, ShapeError
 
 
@@ -261,3 +265,28 @@ def test_influence_functions(backend):
     for step in 1e-4 * np.eye(12)[:3] if backend == "numpy" else ():
         refitted = (fitted(1 + step) - fitted(1 - step)) / 2e-4
         np.testing.assert_allclose(influence @ step, refitted * 1e-4, rtol=1e-4, atol=1e-11)
+
+
+def test_series_and_gradients_of_a_solution_add_their_orders():
+    """The inverse of ``x**3 + x``, whose derivatives follow from a differential equation."""
+
+    def solution(a):
+        return functional.root(lambda x: x**3 + x - a, np.float64(0.5))
+
+    def term(f, k):
+        direction = (np.float64(1.0), *[np.float64(0.0)] * (k - 1))
+        return lambda a: ops.reshape(functional.jet(f, (a,), (direction,))[1][-1], ())
+
+    with mpmath.workdps(40):
+        wanted = mpmath.taylor(lambda a: mpmath.findroot(lambda x: x**3 + x - a, 0.5), 0.7, 6)
+    wanted = [float(c) * math.factorial(k) for k, c in enumerate(wanted)]
+    at = np.float64(0.7)
+    for order in range(1, 4):
+        inside, outside = term(solution, order), solution
+        for total in range(order, order + 4):
+            np.testing.assert_allclose(float(data_of(inside(at))), wanted[total], rtol=1e-8)
+            np.testing.assert_allclose(float(data_of(term(outside, order)(at))), wanted[total], rtol=1e-8)
+            inside, outside = gradops.grad(inside), gradops.grad(outside)
+        with pytest.raises(GradientError, match="order above 3"):
+            inside(at)
+    np.testing.assert_allclose(float(data_of(term(term(solution, 3), 3)(at))), wanted[6], rtol=1e-8)

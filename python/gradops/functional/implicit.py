@@ -378,11 +378,27 @@ def stepped(residual: Callable, inverse: Callable, x, rest=None, moves: bool = F
             order more correct. If it ``moves``, it also takes the point: then n steps do for orders below ``2**n``.
     """
     rest = residual(x) if rest is None else rest
-    order = max(MAX_ORDER, getattr(rest, "order", 0))
+    order = _order(rest)
     for left in reversed(range(order.bit_length() if moves else order)):
         x = ops.subtract(x, inverse(rest, x) if moves else inverse(rest))
         rest = residual(x) if left else None
-    return _limited(x, (None, 1.0, *[0.0] * (MAX_ORDER - 1))) if order == MAX_ORDER and connected(x) else x
+    return _with_limit(x)
+
+
+def _order(x) -> int:
+    """The order to which derivatives are asked for: that of the series around a value, and of gradients beyond it."""
+    order, is_recorded = 0, is_active(x)
+    while hasattr(value := data_of(x), "coefficient"):  # a series, whose coefficients may be series or variables
+        order, x = order + value.order, value.coefficient(0)
+        is_recorded = is_recorded or is_active(x)
+    return order + MAX_ORDER if is_recorded or connected(x) else max(order, 1)
+
+
+def _with_limit(x):
+    """``x``, or each coefficient of a series, with an error for gradients of an order above :data:`MAX_ORDER`."""
+    if hasattr(x, "mapped"):
+        return x.mapped(_with_limit)
+    return _limited(x, (None, 1.0, *[0.0] * (MAX_ORDER - 1))) if connected(x) else x
 
 
 def _limited(x, values: tuple):

@@ -65,6 +65,10 @@ class Series:
             self._known.append(self._more(len(self._known)))
         return self._known[k]
 
+    def mapped(self, f: Callable) -> Series:
+        """The series with ``f`` of each coefficient."""
+        return Series(f(self.coefficient(0)), lambda k: f(self.coefficient(k)), self.level, self.order)
+
     shape = property(lambda self: self.coefficient(0).shape)
     dtype = property(lambda self: self.coefficient(0).dtype)
     ndim = property(lambda self: len(self.shape))
