@@ -69,7 +69,7 @@ and where, as paths in `python/gradops`.
   depend on values, `recorder` and `squares` for squares of lengths, `R operands` and `R missing` for R's arithmetic.
 
 `facts` in a cell: the rule follows from the op's facts. `body`: the op is composed of others, whose rules serve. `vjp`:
-the rule follows from the derivative. `-`: there is none, and the general way serves: one member of a batch after the
+the rule follows from the derivative. `-`: no rule, so the general way serves: one member of a batch after the
 other, all elements depend on all, NumPy's kernel. An op without a derivative is constant for derivatives and series.
 
 Written by `tools/ops_table.py` from the code; do not edit.
