@@ -194,17 +194,16 @@ def test_wrong_sparse_factor_is_detected(sampled, monkeypatch):
     import scipy.sparse
 
     from gradops.scipy.sparse import linalg
-    from gradops.scipy.sparse._columns import Columns
+    from gradops.scipy.sparse._columns import ColumnFactor
 
     a = scipy.sparse.diags_array([np.full(29, -1.0), np.full(30, 2.5), np.full(29, -1.0)], offsets=[-1, 0, 1]).tocsc()
-    elements = Columns.elements
+    make = ColumnFactor.__init__
 
-    def wrong(self, values):
-        found = elements(self, values)
-        found[20] *= 1 + 1e-9
-        return found
+    def wrong(self, columns, values):
+        make(self, columns, values)
+        self._elements[20] *= 1 + 1e-9
 
-    monkeypatch.setattr(Columns, "elements", wrong)
+    monkeypatch.setattr(ColumnFactor, "__init__", wrong)
     with pytest.warns(MismatchWarning, match="a sparse factor in native code"):
         found = linalg.logdet(a)
     np.testing.assert_allclose(found, np.linalg.slogdet(a.toarray())[1], rtol=1e-13)

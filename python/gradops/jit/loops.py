@@ -158,9 +158,11 @@ class Loop:
             return selected_rows(self.reference_results(state, rows, held, rounding, order))
 
         with np.errstate(all="ignore"):
-            found = selected_rows(self._alone.first_rows(len(order), order[-1])(*state, *rows, *held))
+            native_results = self._alone.first_rows(len(order), order[-1])(*state, *rows, *held)
+            if native_results is None:
+                return True  # native code leaves these rows to NumPy
             want = selected_rows(self.reference_results(state, rows, held, None, order))
-        if agree(found, want, rounded):
+        if agree(selected_rows(native_results), want, rounded):
             return True
         report("`scan` in native code", stacklevel=4)
         return False

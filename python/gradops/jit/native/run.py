@@ -198,11 +198,15 @@ class Run:
         agreement.report(f"a loop compiled by LLVM ({', '.join(self.names)})", stacklevel=4)
 
     def first_rows(self, count: int, last: int) -> Run:
-        """Return the same code with its last loop ending after ``count`` rows, at row ``last``."""
+        """Return the same code with its last loop ending after ``count`` rows, at row ``last``.
+
+        It returns None where NumPy would have to do these rows.
+        """
         words = self._words.copy()
         again = [x for x in loop_compiler.decoded(self._words) if x.name == "again"][-1]
         words[again.at + SHORT - 1] = last
         short = copy.copy(self)
+        short._reference = lambda *arrays: None  # type: ignore[assignment]
         short._words, short._code, short._free, short._passes, short._compiled = words, words.ctypes.data, [], 0, None
         return short
 
