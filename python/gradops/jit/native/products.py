@@ -1,4 +1,8 @@
-"""Native code for reductions and products."""
+"""Lowering rules of reductions, sorting and products.
+
+Reductions emit one vector instruction for each row of the operand. Products emit dot products, or a call of BLAS for
+larger matrices.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from .registry import refuse_unless, rule
 
 
 def _along(lowering: Lowering, x, axis, dtype) -> tuple[np.ndarray, tuple[int, ...]]:
-    """The cells of ``x`` with the reduced axes last, as one, and which they are."""
+    """Return the cells of ``x`` with the reduced axes merged into a last one, and the reduced axes."""
     cells = lowering.array(x, dtype)
     if axis is None:
         axes = tuple(range(cells.ndim))
@@ -32,12 +36,12 @@ def _reduction(lowering: Lowering, step, x, axis=None, keepdims=False, more=None
     value, fold = lowering.value(step), facts_of(step.name).folds
     rows, _ = _along(lowering, x, axis, value.dtype)
     of_nothing = getattr(np, fold).identity
-    initial = more if of_nothing is None else None  # the others have a dtype there, which the result is of
+    initial = more if of_nothing is None else None  # max and min take an initial value, sum and prod a dtype
     if rows.shape[-1]:
         found = _reduced(lowering, step, step.name, rows)
     else:
         of_nothing = initial if of_nothing is None else of_nothing
-        refuse_unless(of_nothing is not None, "a reduction of nothing")
+        refuse_unless(of_nothing is not None, "a reduction of an empty axis")
         found = _constants(lowering, value.shape, of_nothing, value.dtype)
     if initial is None:
         return found
@@ -51,8 +55,8 @@ def _constants(lowering: Lowering, shape: tuple[int, ...], number, dtype) -> np.
 
 def _reduced(lowering: Lowering, step, instruction: str, rows: np.ndarray):
     value = lowering.value(step)
-    refuse_unless(rows.shape[-1] > 0, "a reduction of nothing")
-    # The machine's reductions read doubles, and whole numbers stand in memory as the bits of an int64.
+    refuse_unless(rows.shape[-1] > 0, "a reduction of an empty axis")
+    # Reduction instructions read doubles, but memory holds integers as the bits of an int64.
     if value.dtype in WHOLES:
         return _reduced_one_by_one(lowering, instruction, rows, value)
     found = [lowering.code.reduced(instruction, row, value.dtype) for row in rows.reshape(-1, rows.shape[-1])]
@@ -60,8 +64,8 @@ def _reduced(lowering: Lowering, step, instruction: str, rows: np.ndarray):
 
 
 def _reduced_one_by_one(lowering: Lowering, instruction: str, rows: np.ndarray, value):
-    """A reduction of whole numbers, one by one, for which any order gives the same."""
-    refuse_unless(rows.shape[-1] <= MOST_WHOLES, "a reduction of many whole numbers")
+    """Emit a reduction of integers as a chain of operations; any order gives the same result."""
+    refuse_unless(rows.shape[-1] <= MOST_WHOLES, "a reduction of many integers")
     found, fold = rows[..., 0], facts_of(instruction).folds
     for i in range(1, rows.shape[-1]):
         operands = [_cells(found), _cells(rows[..., i])]
@@ -70,7 +74,7 @@ def _reduced_one_by_one(lowering: Lowering, instruction: str, rows: np.ndarray, 
 
 
 MOST_WHOLES = 64
-"""Whole numbers that are summed one after the other, and numbers that are sorted."""
+"""The most integers that are reduced, and the most numbers that are sorted."""
 
 
 @rule("logsumexp")
@@ -95,7 +99,7 @@ def _of_rows(lowering: Lowering, step, x, axis=-1):
 @rule("argmax", "argmin")
 def _extreme(lowering: Lowering, step, x, axis=None, keepdims=False):
     rows, prefix = _ordered(lowering, x, axis)
-    refuse_unless(rows.shape[-1] > 0, "the extreme of nothing")
+    refuse_unless(rows.shape[-1] > 0, "the extreme of an empty axis")
     out = np.empty(rows.shape[:-1], np.int64)
     for i in np.ndindex(out.shape):
         alone = rows.shape[-1] == 1
@@ -104,13 +108,17 @@ def _extreme(lowering: Lowering, step, x, axis=None, keepdims=False):
 
 
 def _ordered(lowering: Lowering, x, axis) -> tuple[np.ndarray, str]:
-    """The cells of rows whose order is asked for, and the prefix of the instructions for them."""
+    """Return the cells of the rows to compare, and the prefix of instruction names for their dtype."""
     rows, _ = _along(lowering, x, axis, None)
     return rows, "whole_" if np.asarray(lowering.example(x)).dtype in WHOLES else ""
 
 
 def _by_row(lowering: Lowering, step, x, axis, of_row: Callable):
-    """The result of a function of each row's cells and the instructions' prefix, where rows are along one axis."""
+    """Emit a function of each row along an axis; return the cells of the step's result.
+
+    Args:
+        of_row: takes a row's cells and the prefix of instruction names, and returns the result's cells.
+    """
     rows, prefix = _ordered(lowering, x, axis)
     refuse_unless(rows.shape[-1] <= MOST_WHOLES, "many numbers to sort")
     out = np.empty(rows.shape, np.int64)
@@ -169,7 +177,7 @@ def _accumulation(lowering: Lowering, step, x, axis=None, dtype=None):
 
 @rule("searchsorted")
 def _searchsorted(lowering: Lowering, step, sorted_sequence, values, side="left"):
-    """The number of elements that stand before a value, NaN being the largest."""
+    """Count the elements that sort before each value; NaN sorts last."""
     code, at = lowering.code, lowering.array(values, FLOATS[0])
     known = lowering.array(sorted_sequence, FLOATS[0])
     refuse_unless(known.ndim == 1 and known.size * at.size <= MOST_COMPARED, "a search in many numbers")
@@ -192,7 +200,7 @@ def _searchsorted(lowering: Lowering, step, sorted_sequence, values, side="left"
 
 
 MOST_COMPARED = 4096
-"""Comparisons of a search."""
+"""The most comparisons of a search."""
 
 
 def _cells(at):
@@ -238,7 +246,7 @@ def _contracted(lowering: Lowering, step, x1, x2, axes):
 
 
 def _as_rows(cells: np.ndarray, used: list[int]) -> np.ndarray:
-    """Cells as a matrix, whose second dimension are those that are ``used``."""
+    """Return cells as a matrix, with the axes ``used`` merged into its columns."""
     free = [i for i in range(cells.ndim) if i not in used]
     sizes = [math.prod(cells.shape[i] for i in part) for part in (free, used)]
     return cells.transpose(*free, *used).reshape(sizes)
@@ -256,9 +264,9 @@ def _einsum(lowering: Lowering, step, subscripts, operands):
     known, cells = "", _constants(lowering, (), 1, value.dtype)
     for i, (name, part) in enumerate(zip(names, parts)):
         distinct = "".join(dict.fromkeys(name))
-        # Cells are positions in memory, not numbers: NumPy may move them, as to a diagonal, but a sum of them means
-        # nothing. So letters that no one needs later are summed by instructions below, not here.
-        part = np.einsum(f"{name}->{distinct}", part)  # a diagonal, of cells
+        # NumPy may move cells, for example to a diagonal, but must not add them: they are addresses, not values. So
+        # letters that are not needed later are summed by instructions below, not here.
+        part = np.einsum(f"{name}->{distinct}", part)  # diagonals only
         part = np.broadcast_to(part, [sizes[c] for c in distinct])
         if i == 0 and len(names) > 1:
             known, cells = distinct, part
@@ -288,7 +296,7 @@ def _einsum(lowering: Lowering, step, subscripts, operands):
 
 
 def _as_named(cells: np.ndarray, letters: str, wanted: list[str], sizes: dict[str, int]) -> np.ndarray:
-    """Cells with a dimension for each letter that is wanted, along which they are the same where it is not theirs."""
+    """Transpose cells to the order of ``wanted`` letters, and broadcast along letters that they lack."""
     present = [c for c in wanted if c in letters]
     moved = cells.transpose([letters.index(c) for c in present])
     moved = moved.reshape([sizes[c] if c in letters else 1 for c in wanted])
@@ -296,7 +304,7 @@ def _as_named(cells: np.ndarray, letters: str, wanted: list[str], sizes: dict[st
 
 
 def _products(lowering: Lowering, rows: np.ndarray, columns: np.ndarray, dtype) -> np.ndarray:
-    """The cells of products of all rows with all columns, the last dimension of both; of each pair in two stacks."""
+    """Emit products of stacked matrices; ``columns`` is the second matrix transposed. Return the cells."""
     out = np.empty((*rows.shape[:-1], columns.shape[-2]), np.int64)
     refuse_unless(out.size <= MOST_PRODUCTS, "products of many rows")
     for i in np.ndindex(out.shape[:-2]) if out.size else ():
@@ -305,7 +313,7 @@ def _products(lowering: Lowering, rows: np.ndarray, columns: np.ndarray, dtype) 
 
 
 MOST_PRODUCTS = 4096
-"""Elements of a stack of products."""
+"""The most elements of a stack of products."""
 
 
 def _product(lowering: Lowering, rows: np.ndarray, columns: np.ndarray, dtype) -> np.ndarray:
@@ -333,4 +341,4 @@ def _outer(lowering: Lowering, step, x1, x2):
 
 
 LARGEST_PRODUCT = 1024
-"""Multiplications in a product from which on BLAS does it."""
+"""The most multiplications of a product without BLAS."""

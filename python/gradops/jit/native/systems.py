@@ -1,7 +1,8 @@
-"""Native code for small matrices: factors, solutions and determinants, element by element.
+"""Lowering rules of linear algebra on small matrices: Cholesky factors, linear solves, inverses, determinants.
 
-The machine ends where the answer is in doubt: where a pivot is so small that another order of roundings could make it
-zero, a matrix is not symmetric, or an element is not a number. The replay calls NumPy for the whole.
+Small matrices are factored by scalar instructions, fully unrolled; larger ones of float64 by calls of LAPACK. Execution
+ends if the result is in doubt: a pivot is so small that another rounding order could make it zero, a matrix is not
+symmetric, or an element is NaN. The reference executor then repeats the run with NumPy.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ from .lowering import Lowering
 from .registry import OF_KERNELS, rule
 
 LARGEST, LARGEST_FACTOR, LARGEST_TRIANGULAR = 8, 12, 24
-"""Rows of a matrix: where rows are swapped, of a Cholesky factor, and of a triangular one."""
+"""The most rows of an unrolled matrix: with row exchanges, for Cholesky factors, and for triangular matrices."""
 
 MOST = 4096
-"""Products of the elements of a matrix with those of the right sides, or without any its elements, in a call."""
+"""The largest work of an unrolled step: rows times elements of the right-hand sides, or of the matrices without."""
 
 SMALLEST = {FLOATS[0]: 1e-13, FLOATS[1]: 1e-5}
-"""Pivots relative to the largest element of the matrix, below which NumPy decides."""
+"""Pivots below this times the largest element of the matrix are left to NumPy."""
 
 
 class _Numbers:
-    """Arithmetic on cells of single numbers."""
+    """Emits arithmetic on cells of single numbers; the name of a method is the name of an instruction."""
 
     def __init__(self, code: Code, dtype: np.dtype):
         self.code = code
@@ -37,20 +38,23 @@ class _Numbers:
         return lambda *operands: self.code.number(name, [int(x) for x in operands])
 
     def largest(self, x: np.ndarray) -> int:
-        """The size of the largest element."""
+        """Emit the largest absolute value of the elements."""
         return self.code.reduced("max", np.array([self.absolute(e) for e in x.flat]), FLOATS[0])
 
     def less_products(self, x: int, a, b) -> int:
-        """``x`` less the products of the elements of two rows."""
+        """Emit ``x`` minus the dot product of two rows."""
         for i, j in zip(a, b):
             x = self.multiply_subtract_right(i, j, x)
         return x
 
 
 def _op(name: str, largest: int = LARGEST, lapack: Callable | None = None) -> Callable:
-    """Register a rule of matrices ``a``, stacked or not, with right sides ``b`` or without.
+    """Register the rule of an op on a matrix or a stack of matrices, with right-hand sides if it is a solver.
 
-    ``lapack`` writes the code for matrices of more rows than ``largest``.
+    Args:
+        name: the op.
+        largest: the most rows for the decorated function, which emits unrolled code.
+        lapack: emits a call of LAPACK for larger matrices, or None.
     """
 
     def register(function: Callable) -> Callable:
@@ -79,11 +83,11 @@ def _op(name: str, largest: int = LARGEST, lapack: Callable | None = None) -> Ca
 
 
 LARGEST_SYSTEM = 64
-"""Rows of a matrix of which LAPACK is called by native code."""
+"""The most rows of a matrix for which native code calls LAPACK."""
 
 
 def _is_for_lapack(lowering: Lowering, given: list[np.ndarray], dtype) -> bool:
-    """True if native code can call LAPACK, for one matrix of float64."""
+    """Return True if native code can call LAPACK: for a single matrix of float64 that is not too large."""
     is_one = given[0].ndim == 2 and given[-1].ndim <= 2 and all(x.size for x in given)
     small = is_one and given[0].shape[0] <= LARGEST_SYSTEM and given[-1].size <= LARGEST_SYSTEM**2
     return small and dtype == FLOATS[0] and lowering.code.machine.has("dgetrf", "dgetrs", "dgetri")
@@ -119,7 +123,7 @@ def _det_by_lapack(numbers: _Numbers, x):
 
 
 def _each(x: np.ndarray) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
-    """The matrices of a stack, with their places in it."""
+    """Yield each matrix of a stack, with its index."""
     for place in np.ndindex(x.shape[:-2]):
         yield place, x[place]
 
@@ -133,7 +137,7 @@ def _cholesky(numbers: _Numbers, x, upper=False):
 
 
 def _factor(numbers: _Numbers, a: np.ndarray) -> np.ndarray:
-    """The lower Cholesky factor of a matrix, whose asymmetries are averaged out where they are of rounding."""
+    """Emit the lower Cholesky factor of a matrix; asymmetries within rounding are averaged out."""
     n, code = len(a), numbers.code
     half, zero = code.constant(0.5), code.constant(0.0)
     allowed = numbers.multiply(numbers.largest(a), code.constant(_shared.ASYMMETRY))
@@ -165,7 +169,7 @@ def _solve_triangular(numbers: _Numbers, a, b, lower=False):
 
 
 def _substituted(numbers: _Numbers, a: np.ndarray, b: np.ndarray, order: list[int]) -> np.ndarray:
-    """The solution of a triangular system, whose rows are gone through in ``order``."""
+    """Emit forward or backward substitution in a triangular system, in the given order of rows."""
     x = b.copy()
     for column in range(b.shape[1]):
         for k, i in enumerate(order):
@@ -175,6 +179,7 @@ def _substituted(numbers: _Numbers, a: np.ndarray, b: np.ndarray, order: list[in
 
 
 def _for_each_system(solved: Callable, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Emit the solution of each system of a stack by ``solved(a, b)``; return the cells of the solutions."""
     is_vector = _shared.is_vector(a, b)
     b = b[..., None] if is_vector else b
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -186,17 +191,17 @@ def _for_each_system(solved: Callable, a: np.ndarray, b: np.ndarray) -> np.ndarr
 
 
 def _eliminated(numbers: _Numbers, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[int]]:
-    """Gaussian elimination with partial pivoting: the upper factor, the right sides, and which rows were swapped."""
+    """Emit Gaussian elimination with partial pivoting; return the upper factor, right-hand sides and swap flags."""
     n, code = len(a), numbers.code
     rows, swaps = np.concatenate([a, b], 1), []
-    # Near a singular matrix LAPACK's order of operations decides whether the pivot is 0, and so whether there is an
-    # error. To have NumPy's answer there, the machine gives up well before. A NaN makes `least` NaN, and each
-    # comparison false.
+    # Near a singular matrix, LAPACK's order of operations decides whether a pivot is exactly 0, and so whether NumPy
+    # raises an error. To give NumPy's answer, execution ends well before that. A NaN makes `least` NaN, and every
+    # comparison with it false.
     least = numbers.multiply(numbers.largest(a), numbers.smallest)
     for k in range(n):
         for i in range(k + 1, n):
-            # Straight code, without a jump for each swap: both orders of the two rows are at hand, and one is chosen
-            # for each element. Comparing each row below with the pivot so far leaves the largest, as a search would.
+            # Each element is selected from both rows, which avoids a jump for each swap. Comparing every lower row with
+            # the pivot so far leaves the largest, like a search.
             swap = numbers.greater(numbers.absolute(rows[i, k]), numbers.absolute(rows[k, k]))
             for j in range(k, rows.shape[1]):
                 first, second = rows[k, j], rows[i, j]
@@ -230,7 +235,7 @@ def _inv(numbers: _Numbers, x):
 
 
 def _sign_and_diagonal(numbers: _Numbers, a: np.ndarray) -> tuple[int, np.ndarray]:
-    """The sign of the determinant, by the swaps of rows, and its factors."""
+    """Emit the pivots of a matrix, whose product is the determinant up to a sign; return the sign and the pivots."""
     upper, _, swaps = _eliminated(numbers, a, a[:, :0])
     sign = numbers.code.constant(1.0)
     for swap in swaps:
