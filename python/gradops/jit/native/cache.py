@@ -109,7 +109,7 @@ def attempt(name: str) -> Iterator[bool]:
     """Mark a scope in which the code stored under ``name`` runs for the first time, and may crash the process.
 
     Yields:
-        True if an earlier process crashed in such a scope. Other processes then wait until this one has left it.
+        True if an earlier process crashed in such a scope. Other processes then wait until this process has left it.
     """
     handle = _marker(f"{name}.trying")
     if handle is None:

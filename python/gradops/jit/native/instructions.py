@@ -77,7 +77,7 @@ _UNCHANGED = ("floor", "ceil", "trunc", "rint", "copy", "where")
 
 
 def named(name: str) -> str | None:
-    """Return the integer counterpart of an instruction for floats, or None if there is none."""
+    """Return the integer counterpart of an instruction for floats, or None if integers lack it."""
     if name in _LIKE or name in _COMPARED:
         return f"whole_{name}"
     return name if name in ("copy", "where") else "copy" if name in _UNCHANGED else None
@@ -121,7 +121,7 @@ class Operation(NamedTuple):
     """An elementwise instruction.
 
     Attributes:
-        meaning: the equivalent NumPy function; an op with this kernel becomes this instruction. None if there is none.
+        meaning: the equivalent NumPy function, or None; an op with this kernel becomes this instruction.
         source: LLVM IR that computes ``{r}`` from ``{x}``, ``{y}`` and ``{z}``; ``{t}`` prefixes temporaries.
         operands: the number of operands.
     """
@@ -276,7 +276,7 @@ class Function(NamedTuple):
     """A function of the C library or of SciPy that the machine calls by address.
 
     Attributes:
-        meaning: the equivalent NumPy function; an op with this kernel calls this function. None for SciPy's.
+        meaning: the equivalent NumPy function, or None; an op with this kernel calls this function.
         symbol: the name in the C library, or in ``scipy.special.cython_special``.
         operands: the number of operands.
         of_scipy: True for SciPy's functions.

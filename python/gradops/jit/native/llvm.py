@@ -196,7 +196,7 @@ _WRITTEN = re.compile(rf"(?m)^ *{_PLACE} = (?P<type>\w+) (?P<x>[%\w.-]+)(?P<fact
 
 
 def assembled(text: str) -> str:
-    """Return IR in which the shorthand for array elements is expanded to LLVM's instructions."""
+    """Expand the shorthand for array elements to LLVM's instructions."""
     numbers = itertools.count()
 
     def addressed(found: re.Match) -> tuple[str, str]:

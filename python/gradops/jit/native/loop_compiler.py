@@ -66,7 +66,7 @@ class Loop(NamedTuple):
 
 
 def compiled(words: np.ndarray, template: np.ndarray, machine: Machine) -> Parts | None:
-    """Compile the loops of bytecode; return None if there are none, or one cannot be compiled.
+    """Compile the loops of bytecode; return None if it has no loop, or one that cannot be compiled.
 
     Args:
         words: the bytecode, with its end marker.

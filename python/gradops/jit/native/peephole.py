@@ -19,7 +19,7 @@ import numpy as np
 
 from .instructions import CALLS, FUSED, LONG, NUMBERS, OF_ROWS, OF_TWO, OPERATIONS, REDUCTIONS, ROWS, SHORT, VECTOR
 
-# Straight-line code, in which each cell is written once.
+# Straight-line code, which writes each cell once.
 
 _ADD, _SUBTRACT, _NEGATIVE = NUMBERS["add"], NUMBERS["subtract"], NUMBERS["negative"]
 
@@ -124,9 +124,9 @@ class Shortened:
         second = self._reader[i]
         fits = _IS_OF_TWO[name[second]]
         i, second = i[fits], second[fits]
-        # In a chain of operations, each of which reads the previous one, neighbouring pairs share an operation and
-        # cannot both be fused. A product and the sum that reads it go first, as the product is never second in such a
-        # pair. If there are none left, fuse the pairs whose first operation is not second in another pair.
+        # If each operation of a chain reads the previous one, neighbouring pairs share an operation and cannot both be
+        # fused. A product and the sum that reads it go first, as the product is never second in such a pair. If no such
+        # pair is left, fuse the pairs whose first operation is not second in another pair.
         heads = _IS_PRODUCT[name[i]] & _IS_SUM[name[second]]
         if not heads.any():
             of_pairs = np.zeros(self._count, bool)
@@ -257,7 +257,7 @@ def tightened(
         words: bytecode that ends with the body.
         begin: the index of the body's first word.
         source: the cells of the state's next value.
-        cells: the cells of the state, to which the caller copies ``source`` after the body.
+        cells: the cells of the state; the caller copies ``source`` there after the body.
         by_position: cells that are accessed at computed indices; instructions on them are not changed.
 
     Returns:
@@ -310,7 +310,7 @@ def _parsed(words: list[int]) -> list[_Instruction]:
 
 
 def _signed(body: list[_Instruction], is_needed: Callable[[int], bool]) -> list[_Instruction]:
-    """Return the body with fewer negations: they move behind products, and vanish where a sum can subtract."""
+    """Return the body with fewer negations: they move past products, and vanish where a sum can subtract."""
     readers = _readers(body)
     i = 0
     while i < len(body):

@@ -1,4 +1,4 @@
-"""Choose the steps of a program that become native, and the order in which native runs and NumPy calls alternate.
+"""Choose the steps of a program that become native, and order native runs and NumPy calls.
 
 :func:`.lowering.lowered` and the loops of :mod:`.loops` ask here before they write any code, so the decision depends on
 ops, dtypes and sizes only.
@@ -172,8 +172,8 @@ def phases(program: Program, steps: list, reads: Groups, refused: dict[int, str]
             elif of_others[place] >= 0:
                 # Native steps come first in their phase. So a NumPy call may read a native result of its own phase,
                 # but a native step that reads a NumPy result belongs to the next phase. Steps have no side effects, so
-                # independent steps may be reordered; fewer phases mean fewer calls of the machine, each of which
-                # copies its inputs.
+                # independent steps may be reordered. Each phase calls the machine once and copies inputs, so fewer
+                # phases are faster.
                 phase = max(phase, of_others[place] + native)
         found.append(phase)
         note(of_native if native else of_others, step, phase)

@@ -101,10 +101,10 @@ def _add_at(lowering: Lowering, step, x, key, updates):
 
 
 def _added_in_turn(code, cells: np.ndarray, positions: np.ndarray, updates: np.ndarray) -> np.ndarray:
-    """Emit the addition of updates to elements, of which several may be at the same index; return all cells.
+    """Emit the addition of updates to elements; return all cells. Several updates may have the same index.
 
     Args:
-        cells: the cells of a flat array; changed to those of the sums.
+        cells: the cells of a flat array, changed in place to the cells of the sums.
         positions: the index of each update.
         updates: the cell of each update.
     """
@@ -211,7 +211,7 @@ class _Rows:
         self._which = self._of_arrays(shape, known)
 
     def _note(self, part: Place, shape: tuple[int, ...], axis: int):
-        """Note a computed index; return zeros in its place, with which NumPy evaluates the rest of the key."""
+        """Note a computed index; return zeros in its place, so that NumPy can evaluate the rest of the key."""
         value = np.asarray(self._lowering.example(part))
         if value.dtype not in WHOLES or value.size and not shape[axis]:
             raise NotNative(f"positions of dtype {value.dtype}")

@@ -130,7 +130,7 @@ def mark_operands(rows: np.ndarray, through: np.ndarray, marks: np.ndarray) -> N
 def mark_results(rows: np.ndarray, through: np.ndarray, marks: np.ndarray) -> None:
     """Propagate marks from operands to results, from the first operation to the last.
 
-    The arguments are those of :func:`mark_operands`; ``through`` selects the operands whose mark counts.
+    Takes the same arguments as :func:`mark_operands`, but ``through`` selects the operands whose mark counts.
     """
     found = machine.machine()
     if found is not None:

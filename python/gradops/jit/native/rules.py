@@ -61,7 +61,7 @@ def _nextafter(lowering: Lowering, step, x1, x2):
 
 @rule("imag")
 def _imag(lowering: Lowering, step, x):
-    return np.full(lowering.shape(x), lowering.code.constant(0.0))  # the bits of 0.0 are also those of integer 0
+    return np.full(lowering.shape(x), lowering.code.constant(0.0))  # 0.0 and integer 0 have the same bits
 
 
 @rule("angle")

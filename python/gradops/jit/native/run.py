@@ -27,10 +27,10 @@ from .machine import exceptions
 
 
 class Addresses(NamedTuple):
-    """Addresses with which C code can execute a run, in memory of its own.
+    """The addresses that C code needs to execute a run, in its own memory.
 
     Attributes:
-        numbers: the address of the machine's function ``parts``, and its arguments (see :class:`.Machine`).
+        numbers: the address of the machine's function ``parts``, and this function's arguments.
         inputs, results: for each value its first cell and its number of elements.
         owner: keeps alive the objects behind the addresses.
     """

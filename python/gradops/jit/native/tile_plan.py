@@ -75,7 +75,7 @@ class Instruction(NamedTuple):
         over: the elements that it covers: ``FULL`` all elements, ``COLUMN`` one for each row, ``ROW`` those of one row,
             ``ONE`` a single one. A ``PRODUCT`` takes the whole tile at once, and ``SPREAD`` repeats a row, or a number
             for each row, to a ``FULL`` array.
-        initial: for a reduction, whose result is also an operand, the loop that sets its initial value, and this value.
+        initial: for a reduction, whose result is also an operand, the loop that sets its initial value, and the value.
     """
 
     loop: Loop

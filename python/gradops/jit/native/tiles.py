@@ -207,7 +207,7 @@ class _Grouping:
         return found
 
     def seen(self, x: int, kind: str | None, domain: Domain) -> str | None:
-        """Return the kind of the array of which ``x`` is a view, given the kind of ``x``; None if it has none."""
+        """Return the kind of the array that ``x`` is a view of, given the kind of ``x``; None if it has no kind."""
         while x in self.alias:
             source = self.alias[x]
             if self.size(source) != self.size(x):  # by broadcast_to()
@@ -293,7 +293,7 @@ class _Grouping:
         return found
 
     def _instruction(self, ufunc, arguments, out, value, domain: Domain, over: str) -> Instruction | None:
-        """Return the instruction of a ufunc, of ``np.where``, or of an integer power; None if there is none."""
+        """Return the instruction of a ufunc, of ``np.where``, or of an integer power; None if it is unsupported."""
         given = [x.dtype if isinstance(x, Inner) else _dtype_of(self.example(x)) for x in arguments]
         if ufunc is np.where:
             dtypes: tuple[Any, ...] = (BOOL, value.dtype, value.dtype, value.dtype)
@@ -564,7 +564,7 @@ class _Grouping:
     def _is_of_tile(self, work: Work, maker: dict[int, Domain | None], place: int) -> bool:
         """Return True if a step reads a value of its domain with the kind it has there, so only within the tile.
 
-        For a square matrix, a number for each row may also be read as a row, of which each tile needs all elements.
+        For a square matrix, a number for each row may also be read as a row; each tile then needs all of its elements.
         """
         if maker.get(place) != work.domain:
             return False
@@ -597,7 +597,7 @@ class _Grouping:
         return not isinstance(step, Rows) and self._source(step) is not None and step.places[0] not in needed
 
     def _source(self, step: Step) -> int | None:
-        """Return the slot of which a step's result is a view or the transpose, or None."""
+        """Return the slot that a step's result is a view or the transpose of, or None."""
         return self.alias.get(step.places[0], self.turned.get(step.places[0]))
 
     @functools.cached_property
