@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .instructions import FUNCTIONS, NUMBERS, OPERATIONS, ROWS, SHORT, VECTOR, WHOLES, named
+from .instructions import FUNCTIONS, NUMBERS, OPERATIONS, ROWS, SHORT, VECTOR, WHOLES, integer_instruction
 from .machine import Machine
 
 Cells = "int | np.ndarray"
@@ -204,7 +204,7 @@ class Code:
             NotNative: there is no such instruction for integers.
         """
         if dtype in WHOLES:
-            found = named(name)
+            found = integer_instruction(name)
             if found is None:
                 raise NotNative(f"dtype {dtype}")
             name = found
@@ -243,7 +243,7 @@ class Code:
         self._round(out, 0, dtype)
         return out
 
-    def of_row(self, name: str, cells: np.ndarray, dtype=None) -> np.ndarray:
+    def row_function(self, name: str, cells: np.ndarray, dtype=None) -> np.ndarray:
         """Emit a function from a vector to a vector, one of :data:`.OF_ROWS`; return the cells of the result."""
         out = self.new((len(cells),))
         start, stride = self._progression(cells)
@@ -256,9 +256,7 @@ class Code:
         out = self.new(positions.shape)
         start, stride = self._progression(cells)
         self.by_position.append(range(start, start + stride * len(cells)))
-        self._write_vector(
-            NUMBERS["pick"], int(out.flat[0]), [start, self.side_by_side(positions)], out.size, (stride,)
-        )
+        self._write_vector(NUMBERS["pick"], int(out.flat[0]), [start, self.contiguous(positions)], out.size, (stride,))
         return out
 
     def dot(self, x: np.ndarray, y: np.ndarray, dtype) -> int:
@@ -282,7 +280,7 @@ class Code:
         found = self._factors.get(a.tobytes())
         if found is None:
             n = len(a)
-            found = Factor(self._by_column(a), int(self.new((n,))[0]), self.new(), self.new())
+            found = Factor(self._column_major(a), int(self.new((n,))[0]), self.new(), self.new())
             self._factors[a.tobytes()] = found
             words = (found.matrix[0, 0], found.rows, found.regular, found.sign, n, 0, 0, 0, 0)
             self.words.extend(map(int, (NUMBERS["factor"] | VECTOR, *words)))
@@ -293,7 +291,7 @@ class Code:
         # A backward pass solves with the transpose of the matrix that the forward pass factored. LAPACK solves both
         # systems with one factorization.
         turned = a.tobytes() not in self._factors and np.ascontiguousarray(a.T).tobytes() in self._factors
-        factor, out = self.factor(np.ascontiguousarray(a.T) if turned else a), self._by_column(b)
+        factor, out = self.factor(np.ascontiguousarray(a.T) if turned else a), self._column_major(b)
         words = (out[0, 0], factor.matrix[0, 0], factor.rows, out.shape[1], len(a), int(turned), 0, 0, 0)
         self.words.extend(map(int, (NUMBERS["solved"] | VECTOR, *words)))
         return factor, out
@@ -301,12 +299,12 @@ class Code:
     def inverse(self, a: np.ndarray) -> tuple[Factor, np.ndarray]:
         """Emit a call of LAPACK that inverts a matrix; return the factor used and the cells of the inverse."""
         factor, room = self.factor(a), self.new((len(a),))
-        out = self._by_column(factor.matrix)
+        out = self._column_major(factor.matrix)
         words = (out[0, 0], factor.rows, room[0], 0, len(a), 0, 0, 0, 0)
         self.words.extend(map(int, (NUMBERS["inverse"] | VECTOR, *words)))
         return factor, out
 
-    def _by_column(self, cells: np.ndarray) -> np.ndarray:
+    def _column_major(self, cells: np.ndarray) -> np.ndarray:
         """Emit a copy of a matrix in column-major order; return its cells."""
         turned = cells.T
         out = self.new(turned.shape)
@@ -327,7 +325,7 @@ class Code:
                 return first, down
             if down == 1 and right >= rows:
                 return first, -right
-        return self.side_by_side(cells), columns
+        return self.contiguous(cells), columns
 
     def copied(self, cell: int) -> int:
         """Emit a copy of a number to a new cell, which the caller may overwrite."""
@@ -367,7 +365,7 @@ class Code:
         self._factors.clear()
         self._together.clear()
 
-    def here(self) -> int:
+    def next_word(self) -> int:
         """Return the index of the next instruction's first word."""
         return len(self.words)
 
@@ -385,7 +383,7 @@ class Code:
 
     def store(self, cells, room: int, counter: int, stride: int | None = None) -> None:
         """Emit a copy of ``cells`` to one row; ``room`` is the first cell of row 0, the rest as in :meth:`load`."""
-        self._rows("store", room, self.side_by_side(cells), counter, np.size(cells), stride)
+        self._rows("store", room, self.contiguous(cells), counter, np.size(cells), stride)
 
     def _rows(self, name: str, out: int, a: int, counter: int, size: int, stride: int | None) -> None:
         stride = size if stride is None else stride
@@ -405,7 +403,7 @@ class Code:
         self.words.extend((NUMBERS["index"], out, cell, size, axis))
         return out
 
-    def with_checks(self, words: np.ndarray, first: int, determinants: np.ndarray, zero: int) -> np.ndarray:
+    def insert_checks(self, words: np.ndarray, first: int, determinants: np.ndarray, zero: int) -> np.ndarray:
         """Insert checks into a table of instructions that end execution if a determinant is 0.
 
         Args:
@@ -432,29 +430,29 @@ class Code:
             results: the cells of each result.
         """
         self.words.extend((NUMBERS["outside"], len(self.calls), 0, 0, 0))
-        self.calls.append(OutsideCall(kernel, given, results, self.here()))
+        self.calls.append(OutsideCall(kernel, given, results, self.next_word()))
 
     def require(self, cell: int) -> None:
         """Emit a check that ends execution if ``cell`` is 0; the reference executor then repeats the run."""
         self.words.extend((NUMBERS["require"], cell, 0, 0, 0))
 
     def skip_unless(self, cell: int) -> int:
-        """Emit a forward jump that is taken if ``cell`` is 0; pass the result to :meth:`lands` at the target."""
+        """Emit a forward jump that is taken if ``cell`` is 0; pass the result to :meth:`set_target` at the target."""
         self._forget()
         self.words.extend((NUMBERS["unless"], cell, 0, 0, 0))
         return len(self.words) - SHORT
 
-    def lands(self, skip: int) -> None:
+    def set_target(self, skip: int) -> None:
         """Set the target of a forward jump to the next instruction."""
         self._forget()
         self.words[skip + 2] = len(self.words) - skip
 
-    def again(self, top: int, counter: int, order: range) -> None:
+    def end_loop(self, top: int, counter: int, order: range) -> None:
         """Emit the end of a loop: step the counter and jump back to ``top``, or fall through after the last number."""
-        self.passes += len(order) * (self.here() - top) // SHORT
-        self.words.extend((NUMBERS["again"], counter, self.here() - top, order.step, order[-1]))
+        self.passes += len(order) * (self.next_word() - top) // SHORT
+        self.words.extend((NUMBERS["again"], counter, self.next_word() - top, order.step, order[-1]))
 
-    def side_by_side(self, cells) -> int:
+    def contiguous(self, cells) -> int:
         """Return the first of consecutive cells that hold a value in row-major order; scattered values are copied."""
         if type(cells) is int:
             return cells

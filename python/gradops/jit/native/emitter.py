@@ -75,7 +75,7 @@ class Emitter(Text):
             is_negative = self.line(f"icmp slt i64 {number}, 0")
             at = self.number("add", number, self.line(f"select i1 {is_negative}, i64 {b}, i64 0"))
             self.write(out, at, "i64")
-            self.go_on(self.line(f"icmp ult i64 {at}, {b}"), "failed")
+            self.guard(self.line(f"icmp ult i64 {at}, {b}"), "failed")
         elif name == "again":
             # The comparison precedes the step, so the counter ends at its last number, and a body runs at least once.
             number = self.read(out, "i64")
@@ -87,7 +87,7 @@ class Emitter(Text):
             self.begin(after)
         elif name in ("unless", "require"):
             holds = self.line(f"fcmp une double {self.read(out)}, 0.0")
-            self.go_on(holds, "failed" if name == "require" else self.target(a))
+            self.guard(holds, "failed" if name == "require" else self.target(a))
 
     def write_elementwise(self, name: str, cells: Sequence[Number]) -> None:
         """Write an operation, given the cells of its result and operands; a call's last word is its function."""
@@ -117,7 +117,7 @@ class Emitter(Text):
         if name in ROWS:
             self.write_row(name, words, sa, count)
         elif name in OF_EXPONENTIALS:
-            self._write_of_exponentials(name, out, a, sa, count)
+            self._write_softmax(name, out, a, sa, count)
         elif name == "dot":
 
             def added(i: Number, total: str) -> str:
@@ -143,7 +143,7 @@ class Emitter(Text):
     def each(self, count: Number, body: Callable[[Number], None]) -> None:
         """Write ``body`` for each element, unrolled if the count is known."""
 
-        def one(i: Number, _: list) -> list:
+        def iteration(i: Number, _: list) -> list:
             body(i)
             return []
 
@@ -151,7 +151,7 @@ class Emitter(Text):
             for i in range(count):
                 body(i)
         else:
-            self.loop("0", count, 1, [], one)
+            self.loop("0", count, 1, [], iteration)
 
     def folded(self, name: str, element: Callable[[Number], str], count: Number) -> str:
         """Write a reduction of a vector from left to right; return its result."""
@@ -186,7 +186,7 @@ class Emitter(Text):
         """Return True if only :meth:`write` changes these cells."""
         return False
 
-    def _write_of_exponentials(self, name: str, out: Number, a: Number, stride: Number, count: Number) -> None:
+    def _write_softmax(self, name: str, out: Number, a: Number, stride: Number, count: Number) -> None:
         cells = tuple(self.place(a, i, stride) for i in range(count)) if isinstance(count, int) else ()
         exp, log = (self.function(FUNCTION_NUMBERS[name]) for name in ("exp", "log"))
 

@@ -76,7 +76,7 @@ _UNCHANGED = ("floor", "ceil", "trunc", "rint", "copy", "where")
 """Instructions that leave integers unchanged, or work on any 8 bytes."""
 
 
-def named(name: str) -> str | None:
+def integer_instruction(name: str) -> str | None:
     """Return the integer counterpart of an instruction for floats, or None if integers lack it."""
     if name in _LIKE or name in _COMPARED:
         return f"whole_{name}"
@@ -88,7 +88,7 @@ _Y = "{t}y = bitcast double {y} to i64\n"
 _R = "\n{r} = bitcast i64 {t}r to double"
 
 
-def _whole_operations(make: Callable) -> dict:
+def _integer_operations(make: Callable) -> dict:
     """Return the operations on integers by name; ``make`` takes IR and the number of operands."""
     found = {}
     for name, source in _LIKE.items():
@@ -255,7 +255,7 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "logaddexp": Operation(np.logaddexp, "{r} = call double @logaddexp(double {x}, double {y}, ptr %functions)"),
     **FUSED,
-    **_whole_operations(functools.partial(Operation, None)),
+    **_integer_operations(functools.partial(Operation, None)),
 }
 """Elementwise instructions, named like NumPy's ufuncs; ``single`` rounds a result to float32 in place."""
 
@@ -293,7 +293,7 @@ class Function(NamedTuple):
     largest: float = math.inf
 
 
-def _of_c(name: str) -> Function:
+def _libm(name: str) -> Function:
     if name in tile_functions.WAVES:
         return Function(getattr(np, name), name, source=tile_functions.WAVES[name], largest=tile_functions.LARGEST)
     return Function(getattr(np, name), name, source=tile_functions.FUNCTIONS.get(name, ""))
@@ -310,7 +310,7 @@ OF_SCIPY = {**dict.fromkeys(OF_ONE, 1), **dict.fromkeys(OF_PAIRS, 2)}
 """Functions of one or two doubles in ``scipy.special.cython_special``, with the number of operands."""
 
 FUNCTIONS: dict[str, Function] = {
-    **{name: _of_c(name) for name in "exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh cbrt".split()},
+    **{name: _libm(name) for name in "exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh cbrt".split()},
     **{f"arc{name}": Function(getattr(np, f"arc{name}"), f"a{name}") for name in "sin cos tan sinh cosh tanh".split()},
     "power": Function(np.power, "pow", 2),
     "arctan2": Function(np.arctan2, "atan2", 2),

@@ -17,7 +17,7 @@ LANES = 8
 EIGHT = f"<{LANES} x double>"
 
 
-def same(number: str, kind: str = "double") -> str:
+def constant_vector(number: str, kind: str = "double") -> str:
     """Return a vector constant whose eight lanes are the same literal."""
     return f"<{', '.join([f'{kind} {number}'] * LANES)}>"
 
@@ -39,8 +39,8 @@ def wide(source: str) -> str:
     """Return the source of an :class:`.Operation` rewritten for vectors of eight numbers."""
     source = re.sub(r"\b(double|i1|i64)\b", rf"<{LANES} x \1>", source).replace(".f64(", f".v{LANES}f64(")
     source = re.sub(r"fcmp (o[lg][te]) (<[^>]*>) (\S+), (.*)", _QUIET, source)
-    source = re.sub(r"(?<= )-?\d+(?=,|$)", lambda found: same(found[0], "i64"), source, flags=re.MULTILINE)
-    return re.sub(r"(?<![\w.%])(-?\d+\.\d+|0x[0-9A-F]+)", lambda found: same(found[0]), source)
+    source = re.sub(r"(?<= )-?\d+(?=,|$)", lambda found: constant_vector(found[0], "i64"), source, flags=re.MULTILINE)
+    return re.sub(r"(?<![\w.%])(-?\d+\.\d+|0x[0-9A-F]+)", lambda found: constant_vector(found[0]), source)
 
 
 class Text:
@@ -103,7 +103,7 @@ class Text:
     def go(self, label: str) -> None:
         self.lines.append(f"  br label %{label}")
 
-    def go_on(self, condition: str, otherwise: str) -> None:
+    def guard(self, condition: str, otherwise: str) -> None:
         """Branch to ``otherwise`` unless a condition holds; writing continues where it holds."""
         self.branch(condition, label := self.label(), otherwise)
         self.begin(label)
@@ -111,7 +111,7 @@ class Text:
     def chosen(self, condition: str, body: Callable[[], str], otherwise: str) -> str:
         """Write a branch; return the number that ``body`` computes if a condition holds, else ``otherwise``."""
         before, after = self.here, self.label()
-        self.go_on(condition, after)
+        self.guard(condition, after)
         value = body()
         inside = self.here
         self.go(after)
@@ -158,7 +158,7 @@ class Text:
     def spread(self, number: str) -> str:
         """Return a vector whose eight lanes are the same number."""
         if not number.startswith("%"):
-            return same(number)
+            return constant_vector(number)
         one = self.line(f"insertelement {EIGHT} poison, double {number}, i64 0")
         return self.line(f"shufflevector {EIGHT} {one}, {EIGHT} poison, <{LANES} x i32> zeroinitializer")
 
@@ -168,13 +168,13 @@ class Text:
     def added(self, x: str, y: str, kind: str = EIGHT) -> str:
         return self.line(f"fadd {kind} {x}, {y}")
 
-    def halved(self, numbers: list[str]) -> str:
+    def pairwise_sum(self, numbers: list[str]) -> str:
         """Return the sum of two, four or eight numbers, added pairwise."""
         while len(numbers) > 1:
             numbers = [self.added(x, y, "double") for x, y in zip(numbers[::2], numbers[1::2])]
         return numbers[0]
 
-    def joined(self, vector: str) -> str:
+    def lane_sum(self, vector: str) -> str:
         """Return the sum of a vector's eight lanes, in NumPy's order."""
         return self.line(f"call double @joined({EIGHT} {vector})")
 

@@ -82,7 +82,7 @@ def compiled(words: np.ndarray, template: np.ndarray, machine: Machine) -> Parts
     parts: list[tuple[int, int]] = []
     held: list = []
 
-    def by_machine(words: np.ndarray) -> None:
+    def add_interpreted(words: np.ndarray) -> None:
         held.append(np.append(words, END).astype(np.intc))
         parts.append((machine.address("run"), held[-1].ctypes.data))
 
@@ -92,13 +92,13 @@ def compiled(words: np.ndarray, template: np.ndarray, machine: Machine) -> Parts
         if text is None:
             return None
         if loop.start > before:
-            by_machine(words[before : loop.start])
+            add_interpreted(words[before : loop.start])
         engine, address = machine.compiled(text, "loop")
         held.append(engine)
         parts.append((address, 0))
         before = loop.end
     if words[before] != END:
-        by_machine(words[before:-1])
+        add_interpreted(words[before:-1])
     held.append(table := np.array(parts, np.uint64))
     return Parts(machine, table, held)
 
@@ -254,7 +254,7 @@ class _Writing(Emitter):
     def _sum(self, values: list[str]) -> str:
         """Write a sum in NumPy's order: eight partial sums from eight numbers on, and 0.0 added last."""
         whole = len(values) // 8 * 8
-        parts = [self.halved([self._added(values[i:whole:8]) for i in range(8)])] if whole else []
+        parts = [self.pairwise_sum([self._added(values[i:whole:8]) for i in range(8)])] if whole else []
         return self._added([*parts, *values[whole:], "0.0"])
 
     def _added(self, values: list[str]) -> str:

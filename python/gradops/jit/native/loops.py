@@ -25,7 +25,7 @@ LONGEST = 10_000_000
 @loop("scan")
 def _scan(lowering: Lowering, step, loop, state, rows, held):
     code, body = lowering.code, loop.body
-    inner = _inside(lowering, body)
+    inner = _body_lowering(lowering, body)
     if len(loop.order) > LONGEST:
         raise NotNative("a loop so long that an interrupt must be able to stop it")
     counter = code.copied(code.whole(loop.order[0]))
@@ -35,22 +35,22 @@ def _scan(lowering: Lowering, step, loop, state, rows, held):
     after = [code.new((loop.count, *shape)) for shape, _ in loop.of_row]
     before = code.new((loop.count, whole.size)) if loop.kept else np.empty((loop.count, 0), int)
 
-    top = code.here()
+    top = code.next_word()
     for cells, source, stride in loads:
         code.load(cells, source, counter, stride)
     # The derivative needs the state before each row. It is stored before the body, whose instructions may then
     # overwrite the state with the next one.
     if before.size:
-        code.store(whole, _first(before), counter)
-    begin, known = code.here(), len(code.by_position)
+        code.store(whole, _first_cell(before), counter)
+    begin, known = code.next_word(), len(code.by_position)
     with code.looping():
         new, results = inner.lowered(body)
     for y, room in zip(results, after):
-        code.store(y, _first(room), counter)
+        code.store(y, _first_cell(room), counter)
     following = _flat(new)
     left = tightened(code.words, begin, following, whole, code.by_position[known:])
     code.move(following[left], whole[left])
-    code.again(top, counter, loop.order)
+    code.end_loop(top, counter, loop.order)
     return [*current, *after, *(_columns(before, [x.shape for x in current]) if loop.kept else [])]
 
 
@@ -61,7 +61,7 @@ def _while(lowering: Lowering, step, loop, state, held_by_condition, held):
             "a loop without bound, which runs natively for a limited number of steps so that an interrupt can stop it"
         )
     code = lowering.code
-    condition, body = _inside(lowering, loop.condition), _inside(lowering, loop.body)
+    condition, body = _body_lowering(lowering, loop.condition), _body_lowering(lowering, loop.body)
     counter = code.copied(code.whole(0))
     current, whole = _state(lowering, state)
     condition.give([*current, *map(lowering.cells, held_by_condition)])
@@ -69,21 +69,21 @@ def _while(lowering: Lowering, step, loop, state, held_by_condition, held):
 
     # The state is updated only after a body whose condition was true. So it is the result whether the loop ends by its
     # condition or at its bound.
-    top = code.here()
+    top = code.next_word()
     with code.looping():
         ((holds,),) = condition.lowered(loop.condition)
         leave = code.skip_unless(int(holds))
         (new,) = body.lowered(loop.body)
     code.move(_flat(new), whole)
-    code.again(top, counter, range(loop.bound))
-    code.lands(leave)
+    code.end_loop(top, counter, range(loop.bound))
+    code.set_target(leave)
     return current
 
 
 @loop("cond")
 def _cond(lowering: Lowering, step, branch, index, held):
     code, bodies = lowering.code, branch.bodies
-    inners = [_inside(lowering, body) for body in bodies]
+    inners = [_body_lowering(lowering, body) for body in bodies]
     # Operands of the branches are converted and copied before the first jump. In a branch that would happen only if the
     # branch is taken, and later code, which reuses the copies, would read uninitialized cells.
     for inner, given in zip(inners, held):
@@ -103,9 +103,9 @@ def _cond(lowering: Lowering, step, branch, index, held):
         code.move(_flat(results), whole)
         if skip is not None:
             done.append(code.skip_unless(code.constant(0.0)))
-            code.lands(skip)
+            code.set_target(skip)
     for skip in done:
-        code.lands(skip)
+        code.set_target(skip)
     return _parts(whole, [np.shape(x) for x in bodies[0].values(0)])
 
 
@@ -134,7 +134,7 @@ def _rows(code: Code, rows: list[np.ndarray]) -> tuple[list[tuple[np.ndarray, in
             continue
         source, stride = int(lines[0, 0]), int(lines[1, 0] - lines[0, 0])
         if (lines != source + stride * np.arange(len(x))[:, None] + np.arange(lines.shape[1])).any():
-            source, stride = code.side_by_side(x), lines.shape[1]
+            source, stride = code.contiguous(x), lines.shape[1]
         cells = code.new((lines.shape[1],))
         here.append(cells.reshape(x.shape[1:]))
         if loads and (source, stride) == (loads[-1][1] + loads[-1][0].size, loads[-1][2]):
@@ -143,7 +143,7 @@ def _rows(code: Code, rows: list[np.ndarray]) -> tuple[list[tuple[np.ndarray, in
     return loads, here
 
 
-def _first(cells) -> int:
+def _first_cell(cells) -> int:
     return int(cells.flat[0]) if cells.size else 0
 
 
@@ -151,7 +151,7 @@ def _flat(parts: list) -> np.ndarray:
     return np.concatenate([np.ravel(x) for x in parts]) if parts else np.arange(0)
 
 
-def _inside(lowering: Lowering, body) -> Inner:
+def _body_lowering(lowering: Lowering, body) -> Inner:
     """Return the lowering of a body, which writes to the same code.
 
     Raises:
@@ -160,7 +160,7 @@ def _inside(lowering: Lowering, body) -> Inner:
     """
     # All or nothing: a loop in native code cannot be split into phases as straight-line code can.
     plan = Plan(body.program, [step.uses for step in body.steps])
-    plan.given(body.program.inputs)
+    plan.note_inputs(body.program.inputs)
     for step in body.steps:
         reason = plan.why_not(step, step.uses)
         if reason is not None and id(step) not in lowering.code.outside:

@@ -24,11 +24,11 @@ from ..reference import Reference
 from ..steps import OPERAND, Step
 from ..table import FEW, Rows, Table, expanded, joined, names
 from .code import BOOL, FLOATS, Code, NotNative, Outside
-from .instructions import WHOLES, named
+from .instructions import WHOLES, integer_instruction
 from .machine import Machine
 from .number_rows import Forms, Made
 from .peephole import Shortened
-from .plan import Plan, are_read_once, by_phase, needed_outside, phases, refuse_short, results_among
+from .plan import Plan, are_read_once, group_by_phase, needed_outside, phases, refuse_short, results_among
 from .registry import OF_KERNELS, known_of, rule_of
 from .run import Run
 
@@ -66,7 +66,7 @@ def lowered(
     # loop ends.
     outside: dict[int, str] = {}
     while len(runs) == 0:
-        order = by_phase(phases(program, steps, reads, refused)) if refused else [range(len(steps))]
+        order = group_by_phase(phases(program, steps, reads, refused)) if refused else [range(len(steps))]
         refuse_short(steps, order, refused)
         runs = _written(program, steps, order, refused, outside, once, machine)
     found: list[Step] = []
@@ -203,7 +203,7 @@ class Lowering:
         if len(rows) < FEW:
             self._lower_singly(table, rows)
             return
-        rows = self._forms.squared(rows, self.program.constants)
+        rows = self._forms.rewrite_squares(rows, self.program.constants)
         together = self._forms.are_single(rows)
         cuts = [0, *(np.flatnonzero(together[1:] != together[:-1]) + 1).tolist(), len(rows)]
         for start, stop in itertools.pairwise(cuts):
@@ -216,7 +216,7 @@ class Lowering:
         made, known, code = self._made, self._cells, self.code
         for row in rows.tolist():
             number, place, *operands = row
-            form = self._forms.alone(number)
+            form = self._forms.lookup_plain(number)
             if form is None:
                 self._lower_step(table.step(row))
                 made[place] = self._cells.pop(place)
@@ -255,7 +255,7 @@ class Lowering:
             known = made.cells(determinants)
             for k in np.flatnonzero(known < 0).tolist():  # determinants computed outside the block
                 known[k] = self._cell(int(determinants[k]))
-            words = code.with_checks(words, first, np.sort(known), zero)
+            words = code.insert_checks(words, first, np.sort(known), zero)
         code.words.frombytes(words.tobytes())
 
     def _cell(self, place: int) -> int:
@@ -270,7 +270,7 @@ class Lowering:
 
     def step(self, rows: Rows, outputs: list[int]) -> Step:
         """Return the finished run as a step that replaces ``rows`` and computes the slots ``outputs``."""
-        results = [(self.code.side_by_side(self.cells(Place(p))), self.program.value(p)) for p in outputs]
+        results = [(self.code.contiguous(self.cells(Place(p))), self.program.value(p)) for p in outputs]
         inputs = tuple(map(Place, self._inputs))
         reference = Reference(rows, inputs, list(map(Place, outputs)), self.program.constants)
         run = Run(self.code, list(self._inputs.values()), results, self._names, reference)
@@ -392,9 +392,9 @@ class Lowering:
             return self.code.number(name, found)
         value = self.value(step)
         if value.dtype == BOOL:
-            dtype = self._met(operands)
+            dtype = self._comparison_dtype(operands)
             if dtype in WHOLES:
-                of_wholes = named(name)
+                of_wholes = integer_instruction(name)
                 name, dtype = (of_wholes, dtype) if of_wholes else (name, FLOATS[0])
         else:
             dtype = value.dtype
@@ -404,7 +404,7 @@ class Lowering:
             )
         return self.operation(name, [self.cells(x, dtype) for x in operands], step)
 
-    def within(self, limits: tuple[float, ...], name: str, operands: tuple, step: Step):
+    def limited_elementwise(self, limits: tuple[float, ...], name: str, operands: tuple, step: Step):
         """Emit an operation that is right only for operands up to a limit; beyond it, execution ends.
 
         The reference executor then calls the step's NumPy kernel.
@@ -428,7 +428,7 @@ class Lowering:
         value = self.value(step)
         return self.code.elementwise(name, cells, np.shape(value) if shape is None else shape, value.dtype)
 
-    def _met(self, operands) -> np.dtype:
+    def _comparison_dtype(self, operands) -> np.dtype:
         """Return the dtype in which operands are compared; booleans are compared as floats."""
         found = {getattr(self.example(x), "dtype", None) for x in operands}
         if FLOATS[0] in found or FLOATS[1] in found:

@@ -72,7 +72,7 @@ class Machine:
         self._names: set[str] = set()
         self._functions = np.zeros(max(ROUTINE_NUMBERS.values()) + 1, np.uint64)
         for i, name in enumerate(("feclearexcept", "fetestexcept")):
-            self._functions[i] = _of_c_library(name)
+            self._functions[i] = _c_address(name)
         for name in machine_parts.FUNCTIONS_USED:
             self.needs(name)
         self.functions = self._functions.ctypes.data
@@ -92,8 +92,8 @@ class Machine:
         binding = importlib.import_module("llvmlite.binding")
         target, processor = binding.Target.from_default_triple(), binding.get_host_cpu_name()
         features = binding.get_host_cpu_features().flatten()
-        made = _object(binding, text, target, processor, features, level)
-        return _loaded(binding, target, processor, features, made, name)
+        made = _object_code(binding, text, target, processor, features, level)
+        return _load(binding, target, processor, features, made, name)
 
     def needs(self, name: str) -> int:
         """Enter a function's address in the table; return the function's number."""
@@ -101,9 +101,9 @@ class Machine:
         if name not in self._names:
             function = FUNCTIONS[name]
             if function.of_scipy:
-                self._functions[number] = _of_scipy(function.symbol, function.operands)
+                self._functions[number] = _scipy_address(function.symbol, function.operands)
             else:
-                self._functions[number] = _of_c_library(function.symbol)
+                self._functions[number] = _c_address(function.symbol)
             self._names.add(name)
         return number
 
@@ -111,7 +111,7 @@ class Machine:
         """Enter functions of BLAS and LAPACK in the table; return True if all are available."""
         for name in routines:
             if name not in self._names:
-                self._functions[ROUTINE_NUMBERS[name]] = _of_routine(name)
+                self._functions[ROUTINE_NUMBERS[name]] = _routine_address(name)
                 self._names.add(name)
         return all(self._functions[ROUTINE_NUMBERS[name]] for name in routines)
 
@@ -133,7 +133,7 @@ def machine() -> Machine | None:
         _warn(error)
         return None
     try:
-        return _made(binding)
+        return _load_or_compile(binding)
     except Exception as error:
         _warn(error)
         return None
@@ -174,7 +174,7 @@ def _warn(error: Exception) -> None:
 # Compilation.
 
 
-def _made(binding) -> Machine:
+def _load_or_compile(binding) -> Machine:
     """Return the machine, loaded from disk or compiled."""
     if not exceptions():
         raise OSError(f"the processor {platform.machine()} is unknown")
@@ -182,12 +182,12 @@ def _made(binding) -> Machine:
     name = f"machine-{_version(binding, processor, features)}.o"
     with cache.attempt(name) as is_suspect:
         stored = cache.read(name)
-        if stored is not None and (not is_suspect or _is_run_by_child(name)):
+        if stored is not None and (not is_suspect or _can_child_run(name)):
             with contextlib.suppress(Exception):  # LLVM may reject the file, or the machine fail its check
-                return Machine(_loaded(binding, target, processor, features, stored)[0])
+                return Machine(_load(binding, target, processor, features, stored)[0])
             cache.remove(name)
-        compiled = _object(binding, llvm.sources(sum(exceptions().values())), target, processor, features)
-        found = Machine(_loaded(binding, target, processor, features, compiled)[0])
+        compiled = _object_code(binding, llvm.sources(sum(exceptions().values())), target, processor, features)
+        found = Machine(_load(binding, target, processor, features, compiled)[0])
         cache.write(name, compiled)
     return found
 
@@ -200,7 +200,7 @@ def _host(binding) -> tuple[Any, str, str]:
     return target, binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
 
 
-def _is_run_by_child(name: str) -> bool:
+def _can_child_run(name: str) -> bool:
     """Return True if a child process can load a stored machine and pass the check."""
     code = f"from gradops.jit.native import machine; machine.run_stored({name!r})"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -219,10 +219,10 @@ def run_stored(name: str) -> None:
     """
     binding = importlib.import_module("llvmlite.binding")
     target, processor, features = _host(binding)
-    Machine(_loaded(binding, target, processor, features, cache.read(name) or b"")[0])
+    Machine(_load(binding, target, processor, features, cache.read(name) or b"")[0])
 
 
-def _object(binding, text: str, target, processor: str, features: str, level: int = 3) -> bytes:
+def _object_code(binding, text: str, target, processor: str, features: str, level: int = 3) -> bytes:
     """Compile LLVM IR to object code."""
     builder = target.create_target_machine(cpu=processor, features=features, opt=3, jit=True)
     module = binding.parse_assembly(llvm.assembled(text))
@@ -236,7 +236,7 @@ def _object(binding, text: str, target, processor: str, features: str, level: in
     return builder.emit_object(module)
 
 
-def _loaded(binding, target, processor: str, features: str, compiled: bytes, name: str = "run") -> tuple[Any, int]:
+def _load(binding, target, processor: str, features: str, compiled: bytes, name: str = "run") -> tuple[Any, int]:
     """Load object code; return its owner and the address of a function in it."""
     builder = target.create_target_machine(cpu=processor, features=features, opt=3, jit=True)
     empty = binding.parse_assembly("")
@@ -288,18 +288,18 @@ def _c_library() -> Any:
     return ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
 
 
-def _of_c_library(name: str) -> int:
+def _c_address(name: str) -> int:
     return ctypes.cast(getattr(_c_library(), name), ctypes.c_void_p).value or 0
 
 
-_name_of = ctypes.pythonapi.PyCapsule_GetName
-_name_of.restype, _name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
-_pointer_of: Callable = ctypes.pythonapi.PyCapsule_GetPointer
-_pointer_of.restype, _pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]  # type: ignore
+_capsule_name = ctypes.pythonapi.PyCapsule_GetName
+_capsule_name.restype, _capsule_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+_capsule_pointer: Callable = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]  # type: ignore
 
 
 @functools.cache
-def _of_scipy(name: str, operands: int) -> int:
+def _scipy_address(name: str, operands: int) -> int:
     """Return the address of the function that SciPy's ufunc of this name calls on doubles.
 
     Raises:
@@ -311,18 +311,18 @@ def _of_scipy(name: str, operands: int) -> int:
     functions = importlib.import_module("scipy.special.cython_special")
     for key, capsule in functions.__pyx_capi__.items():
         fused = key.startswith("__pyx_fuse_") and key[len("__pyx_fuse_0") :] == name
-        if (key == name or fused) and _name_of(capsule) == signature:
-            return _pointer_of(capsule, signature)
+        if (key == name or fused) and _capsule_name(capsule) == signature:
+            return _capsule_pointer(capsule, signature)
     raise OSError(f"scipy.special.cython_special has no {name} of doubles")
 
 
-def _of_routine(name: str) -> int:
+def _routine_address(name: str) -> int:
     """Return the address of SciPy's BLAS or LAPACK function; 0 if it has another signature, such as 64-bit sizes."""
     library = "blas" if name == "dgemm" else "lapack"
     try:
         capsule = importlib.import_module(f"scipy.linalg.cython_{library}").__pyx_capi__[name]
     except (ImportError, KeyError):
         return 0
-    signature = _name_of(capsule)
+    signature = _capsule_name(capsule)
     plain = re.sub(r"\w+_d\b", "d", signature.decode())
-    return _pointer_of(capsule, signature) if plain == f"void ({ROUTINES[name]})" else 0
+    return _capsule_pointer(capsule, signature) if plain == f"void ({ROUTINES[name]})" else 0

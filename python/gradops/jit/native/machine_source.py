@@ -47,7 +47,7 @@ def source(exceptions: int) -> str:
     targets.update({NUMBERS[name] + VECTOR: "vector.op" for name in of_vectors})
     # The jump is unchecked, so every possible opcode needs a target.
     targets[END] = "end"
-    on_numbers, on_vectors = _OnNumbers(), _OnVectors()
+    on_numbers, on_vectors = _ScalarBlocks(), _VectorBlocks()
     for name in of_numbers[:-1]:  # the last one, `outside`, is in the template
         on_numbers.instruction(name)
     for name in of_vectors:
@@ -75,7 +75,7 @@ def source(exceptions: int) -> str:
         vector_blocks="\n".join([*on_vectors.lines, *calls]),
         metadata=on_vectors.metadata(),
     )
-    functions = [machine_parts.text(exceptions), *map(_of_exponentials, OF_EXPONENTIALS)]
+    functions = [machine_parts.text(exceptions), *map(_exponentials_function, OF_EXPONENTIALS)]
     return "\n".join([*functions, main, machine_parts.PARTS.format(failed=FAILED)])
 
 
@@ -84,7 +84,7 @@ def _word(result: str, at: int) -> str:
     return f"  {result}.i = i32 %at[{at}]\n  {result} = sext i32 {result}.i to i64"
 
 
-def _of_exponentials(name: str) -> str:
+def _exponentials_function(name: str) -> str:
     """Return the IR of a function for one of :data:`.OF_EXPONENTIALS`, for vectors of any length."""
     text = Emitter()
     text.write_long(name, ("%out", "%a", 0, 0, "%n", "%stride", 0))
@@ -92,7 +92,7 @@ def _of_exponentials(name: str) -> str:
     return "\n".join([head, *text.lines, "  ret void\n}"])
 
 
-class _OnNumbers(Emitter):
+class _ScalarBlocks(Emitter):
     """Writes the blocks of instructions on numbers.
 
     Attributes:
@@ -121,7 +121,7 @@ class _OnNumbers(Emitter):
         self._jumps = []
 
 
-class _OnVectors(Emitter):
+class _VectorBlocks(Emitter):
     """Writes the blocks of vector instructions, whose loops assume that results do not overlap operands."""
 
     def __init__(self) -> None:

@@ -27,7 +27,7 @@ class Forms:
         self._code = code
         self._known: dict[int, tuple[int, list[int]] | None] = {}
 
-    def of(self, number: int) -> tuple[int, list[int]] | None:
+    def lookup(self, number: int) -> tuple[int, list[int]] | None:
         """Return an operation's opcode and the words after its operands; None if it takes several instructions."""
         if number not in self._known:
             what = NumberOperation.known[number]
@@ -36,15 +36,15 @@ class Forms:
             self._known[number] = self._code.form(name) if name and is_one else None
         return self._known[number]
 
-    def alone(self, number: int) -> tuple[int, list[int]] | None:
-        """Return an operation's instruction as :meth:`of` does; None for powers and for kernels with their own rule.
+    def lookup_plain(self, number: int) -> tuple[int, list[int]] | None:
+        """Return an operation's instruction, like :meth:`lookup`; None for powers and for kernels with their own rule.
 
         Their lowering rules decide by the operands, for example to write ``x**2`` as a product.
         """
         what = NumberOperation.known[number]
-        return None if what.name == "power" or what.kernel in OF_KERNELS else self.of(number)
+        return None if what.name == "power" or what.kernel in OF_KERNELS else self.lookup(number)
 
-    def squared(self, rows: np.ndarray, constants: dict) -> np.ndarray:
+    def rewrite_squares(self, rows: np.ndarray, constants: dict) -> np.ndarray:
         """Return a block's rows with ``x**2`` rewritten as ``x*x``, and prepare the other methods for these rows."""
         kinds = np.unique(rows[:, 0]).tolist()
         for number in kinds:
@@ -60,7 +60,7 @@ class Forms:
         self._operands = np.zeros(size, np.intc)
         self._is_single, self._is_checked = np.zeros((2, size), bool)
         for number in (*kinds, _PRODUCT.number):
-            what, form = NumberOperation.known[number], self.of(number)
+            what, form = NumberOperation.known[number], self.lookup(number)
             if form:
                 self._words[number] = [form[0], 0, *(0 for _ in range(what.operands)), *form[1]]
             self._operands[number] = what.operands

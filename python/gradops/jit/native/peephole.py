@@ -24,14 +24,14 @@ from .instructions import CALLS, FUSED, LONG, NUMBERS, OF_ROWS, OF_TWO, OPERATIO
 _ADD, _SUBTRACT, _NEGATIVE = NUMBERS["add"], NUMBERS["subtract"], NUMBERS["negative"]
 
 
-def _by_number(names) -> np.ndarray:
+def _opcode_mask(names) -> np.ndarray:
     """Return a table by opcode: True for the named instructions."""
     found = np.zeros(max(NUMBERS.values()) + 1, bool)
     found[[NUMBERS[name] for name in names]] = True
     return found
 
 
-_IS_SUM, _IS_PRODUCT = _by_number(("add", "subtract")), _by_number(("multiply", "divide"))
+_IS_SUM, _IS_PRODUCT = _opcode_mask(("add", "subtract")), _opcode_mask(("multiply", "divide"))
 _IS_OF_TWO = _IS_SUM | _IS_PRODUCT
 _READS = np.zeros(len(_IS_SUM), np.intc)
 for _name in (*OPERATIONS, *CALLS):

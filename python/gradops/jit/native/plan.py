@@ -53,7 +53,7 @@ class Plan:
         self._known: dict[str, Known] = {}
         self._is_native = bytearray(len(program.values))  # by slot, 1 if a native step computes it
 
-    def given(self, places: Sequence[int]) -> None:
+    def note_inputs(self, places: Sequence[int]) -> None:
         """Note the slots whose values are in native memory before the first step."""
         for place in places:
             self._is_native[place] = 1
@@ -71,7 +71,7 @@ class Plan:
         """Return why a step must stay a NumPy call; None if it can be native."""
         if isinstance(step, Rows):
             return None  # operations on single numbers, whose rules were tried before
-        known = self._of(step.name)
+        known = self._lookup(step.name)
         if known.rule is None:
             return "the machine has no such operation"
         reason = known.refusal and known.refusal(*map(self._example, (step.places[0], *step.arguments)))
@@ -90,7 +90,7 @@ class Plan:
                     return f"dtype {value.dtype}"
                 if value.dtype == BOOL and step.name in ("add", "multiply"):  # NumPy computes these as `or` and `and`
                     return "truth values"
-            if value.size > LARGEST_CALL and value.size > self._most(step, reads, known):
+            if value.size > LARGEST_CALL and value.size > self._size_limit(step, reads, known):
                 return _LARGE
         for place in reads:
             value = self.value(place)
@@ -101,11 +101,11 @@ class Plan:
                     return "a constant too large to be copied"
             elif value.dtype is not FLOATS[0] and not is_known(value.dtype):
                 return f"dtype {value.dtype}"
-            elif value.size > largest and not (known.moves and self._may_be_taken_from(place, value)):
+            elif value.size > largest and not (known.moves and self._can_be_copied(place, value)):
                 return _LARGE
         return None
 
-    def _of(self, name: str) -> Known:
+    def _lookup(self, name: str) -> Known:
         known = self._known.get(name)
         if known is None:
             known = self._known[name] = known_of(name)
@@ -114,7 +114,7 @@ class Plan:
     def _example(self, x):
         return self.value(x) if isinstance(x, Place) else x
 
-    def _most(self, step: Step, reads: Sequence[int], known: Known) -> int:
+    def _size_limit(self, step: Step, reads: Sequence[int], known: Known) -> int:
         if step.name in LOOPS:
             return LARGEST_CONSTANT
         if not known.moves:
@@ -130,7 +130,7 @@ class Plan:
             exponent = self.constants.get(exponent.index)
         return exponent is not None and not np.ndim(exponent) and bool(exponent == 2)
 
-    def _may_be_taken_from(self, place: int, value) -> bool:
+    def _can_be_copied(self, place: int, value) -> bool:
         """Return True if it pays to copy an array to native memory for the elements that steps take from it."""
         return bool(self._is_native[place]) or value.size <= max(LARGEST_TAKEN, 200 * self._uses[place])
 
@@ -180,7 +180,7 @@ def phases(program: Program, steps: list, reads: Groups, refused: dict[int, str]
     return found
 
 
-def by_phase(phases: list[int]) -> list[list[int]]:
+def group_by_phase(phases: list[int]) -> list[list[int]]:
     """Return the numbers of the steps in each phase."""
     found: list[list[int]] = [[] for _ in range(max(phases, default=0) + 1)]
     for i, phase in enumerate(phases):
@@ -206,18 +206,18 @@ def are_read_once(program: Program, steps: list, reads: Groups, wanted: set[int]
     operands = [np.array([*wanted, *wanted], np.intc)]
     waiting = 0
 
-    def counted() -> np.ndarray:
+    def count_reads() -> np.ndarray:
         return np.bincount(np.concatenate(operands), minlength=size).astype(np.intc)
 
     for step, read in zip(steps, reads):
         operands.append(step.words[:, 2:].ravel() if isinstance(step, Rows) else np.array(read, np.intc))
         waiting += len(operands[-1])
         if waiting > max(LONGEST, size // 8):  # bounds the memory for `operands`
-            times += counted()
+            times += count_reads()
             operands.clear()
             waiting = 0
     if operands:
-        times += counted()
+        times += count_reads()
     return times == 1
 
 

@@ -59,7 +59,7 @@ def _read(lowering: Lowering, cells: np.ndarray, key):
         return cells[_keys.plain(lowering.constants(key))]
     rows = _Rows(lowering, cells.shape, key)
     out = np.asarray(lowering.code.new(rows.shape))
-    start = lowering.code.side_by_side(cells)
+    start = lowering.code.contiguous(cells)
     lowering.code.by_position.append(range(start, start + cells.size))
     for row in rows:
         lowering.code.load(out.ravel()[row.at], start + row.first, row.counter, row.stride)
@@ -94,13 +94,13 @@ def _add_at(lowering: Lowering, step, x, key, updates):
     positions = np.arange(cells.size).reshape(cells.shape)[key]
     found, updates = cells.ravel(), np.broadcast_to(updates, positions.shape).ravel()
     if dtype == FLOATS[0] and positions.size > FEW:
-        return _added_in_turn(code, found, positions.ravel(), updates).reshape(cells.shape)
+        return _add_in_order(code, found, positions.ravel(), updates).reshape(cells.shape)
     for i, update in zip(positions.ravel().tolist(), updates.tolist()):
         found[i] = added(int(found[i]), update)
     return found.reshape(cells.shape)
 
 
-def _added_in_turn(code, cells: np.ndarray, positions: np.ndarray, updates: np.ndarray) -> np.ndarray:
+def _add_in_order(code, cells: np.ndarray, positions: np.ndarray, updates: np.ndarray) -> np.ndarray:
     """Emit the addition of updates to elements; return all cells. Several updates may have the same index.
 
     Args:
@@ -208,7 +208,7 @@ class _Rows:
             axis += _keys.dimensions(part)
         self._positions = np.arange(np.prod(shape, dtype=int)).reshape(shape)[tuple(known)]
         self.shape = self._positions.shape
-        self._which = self._of_arrays(shape, known)
+        self._which = self._broadcast_numbers(shape, known)
 
     def _note(self, part: Place, shape: tuple[int, ...], axis: int):
         """Note a computed index; return zeros in its place, so that NumPy can evaluate the rest of the key."""
@@ -219,7 +219,7 @@ class _Rows:
         self._values.append((self._lowering.array(part), shape[axis], axis, stride))
         return np.zeros(value.shape, int) if value.ndim else 0
 
-    def _of_arrays(self, shape: tuple[int, ...], known: list) -> np.ndarray:
+    def _broadcast_numbers(self, shape: tuple[int, ...], known: list) -> np.ndarray:
         """Return, for each selected element, its position in the index arrays after broadcasting."""
         arrays = [i for i, part in enumerate(known) if isinstance(part, np.ndarray)]
         if not arrays:

@@ -19,7 +19,7 @@ from .lowering import Lowering
 from .registry import refuse_unless, rule
 
 
-def _along(lowering: Lowering, x, axis, dtype) -> tuple[np.ndarray, tuple[int, ...]]:
+def _reduction_rows(lowering: Lowering, x, axis, dtype) -> tuple[np.ndarray, tuple[int, ...]]:
     """Return the cells of ``x`` with the reduced axes merged into a last one, and the reduced axes."""
     cells = lowering.array(x, dtype)
     if axis is None:
@@ -34,7 +34,7 @@ def _along(lowering: Lowering, x, axis, dtype) -> tuple[np.ndarray, tuple[int, .
 @rule("sum", "prod", "max", "min")
 def _reduction(lowering: Lowering, step, x, axis=None, keepdims=False, more=None):
     value, fold = lowering.value(step), facts_of(step.name).folds
-    rows, _ = _along(lowering, x, axis, value.dtype)
+    rows, _ = _reduction_rows(lowering, x, axis, value.dtype)
     of_nothing = getattr(np, fold).identity
     initial = more if of_nothing is None else None  # max and min take an initial value, sum and prod a dtype
     if rows.shape[-1]:
@@ -79,26 +79,26 @@ MOST_WHOLES = 64
 
 @rule("logsumexp")
 def _logsumexp(lowering: Lowering, step, x, axis=None, keepdims=False):
-    rows, _ = _along(lowering, x, axis, lowering.value(step).dtype)
+    rows, _ = _reduction_rows(lowering, x, axis, lowering.value(step).dtype)
     if not rows.shape[-1]:
         return np.full(lowering.value(step).shape, lowering.code.constant(-np.inf))
     return _reduced(lowering, step, "logsumexp", rows)
 
 
 @rule("softmax", "log_softmax")
-def _of_rows(lowering: Lowering, step, x, axis=-1):
+def _softmax(lowering: Lowering, step, x, axis=-1):
     value = lowering.value(step)
-    rows, axes = _along(lowering, x, axis, value.dtype)
+    rows, axes = _reduction_rows(lowering, x, axis, value.dtype)
     out = np.empty(rows.shape, np.int64)
     for i in np.ndindex(out.shape[:-1]) if out.size else ():
-        out[i] = lowering.code.of_row(step.name, rows[i], value.dtype)
+        out[i] = lowering.code.row_function(step.name, rows[i], value.dtype)
     order = [*(i for i in range(value.ndim) if i not in axes), *axes]
     return out.reshape([value.shape[i] for i in order]).transpose(np.argsort(order))
 
 
 @rule("argmax", "argmin")
 def _extreme(lowering: Lowering, step, x, axis=None, keepdims=False):
-    rows, prefix = _ordered(lowering, x, axis)
+    rows, prefix = _sortable_rows(lowering, x, axis)
     refuse_unless(rows.shape[-1] > 0, "the extreme of an empty axis")
     out = np.empty(rows.shape[:-1], np.int64)
     for i in np.ndindex(out.shape):
@@ -107,47 +107,47 @@ def _extreme(lowering: Lowering, step, x, axis=None, keepdims=False):
     return out.reshape(np.shape(lowering.value(step)))
 
 
-def _ordered(lowering: Lowering, x, axis) -> tuple[np.ndarray, str]:
+def _sortable_rows(lowering: Lowering, x, axis) -> tuple[np.ndarray, str]:
     """Return the cells of the rows to compare, and the prefix of instruction names for their dtype."""
-    rows, _ = _along(lowering, x, axis, None)
+    rows, _ = _reduction_rows(lowering, x, axis, None)
     return rows, "whole_" if np.asarray(lowering.example(x)).dtype in WHOLES else ""
 
 
-def _by_row(lowering: Lowering, step, x, axis, of_row: Callable):
+def _map_rows(lowering: Lowering, step, x, axis, row_map: Callable):
     """Emit a function of each row along an axis; return the cells of the step's result.
 
     Args:
-        of_row: takes a row's cells and the prefix of instruction names, and returns the result's cells.
+        row_map: takes a row's cells and the prefix of instruction names, and returns the result's cells.
     """
-    rows, prefix = _ordered(lowering, x, axis)
+    rows, prefix = _sortable_rows(lowering, x, axis)
     refuse_unless(rows.shape[-1] <= MOST_WHOLES, "many numbers to sort")
     out = np.empty(rows.shape, np.int64)
     for i in np.ndindex(out.shape[:-1]) if out.size else ():
-        out[i] = of_row(rows[i], prefix)
+        out[i] = row_map(rows[i], prefix)
     value = lowering.value(step)
     return out.reshape(value.shape) if axis is None or not value.ndim else np.moveaxis(out, -1, axis)
 
 
 @rule("argsort")
 def _argsort(lowering: Lowering, step, x, axis=-1):
-    def of_row(row, prefix):
-        return lowering.code.of_row(f"{prefix}argsort", row)
+    def order(row, prefix):
+        return lowering.code.row_function(f"{prefix}argsort", row)
 
-    return _by_row(lowering, step, x, axis, of_row)
+    return _map_rows(lowering, step, x, axis, order)
 
 
 @rule("sort")
 def _sort(lowering: Lowering, step, x, axis=-1):
-    def of_row(row, prefix):
-        return lowering.code.picked(row, lowering.code.of_row(f"{prefix}argsort", row))
+    def order(row, prefix):
+        return lowering.code.picked(row, lowering.code.row_function(f"{prefix}argsort", row))
 
-    return _by_row(lowering, step, x, axis, of_row)
+    return _map_rows(lowering, step, x, axis, order)
 
 
 @rule("any", "all")
 def _truth(lowering: Lowering, step, x, axis=None, keepdims=False):
     code = lowering.code
-    rows, _ = _along(lowering, x, axis, FLOATS[0])
+    rows, _ = _reduction_rows(lowering, x, axis, FLOATS[0])
     if np.asarray(lowering.example(x)).dtype != BOOL:
         rows = np.asarray(code.elementwise("not_equal", [rows, code.constant(0.0)], rows.shape, BOOL))
     out = np.full(rows.shape[:-1], code.constant(float(step.name == "all")))
@@ -158,7 +158,7 @@ def _truth(lowering: Lowering, step, x, axis=None, keepdims=False):
 
 @rule("mean")
 def _mean(lowering: Lowering, step, x, axis=None, keepdims=False):
-    rows, _ = _along(lowering, x, axis, lowering.value(step).dtype)
+    rows, _ = _reduction_rows(lowering, x, axis, lowering.value(step).dtype)
     total = _reduced(lowering, step, "sum", rows)
     return lowering.operation("divide", [_cells(total), lowering.code.constant(float(rows.shape[-1]))], step)
 
@@ -241,11 +241,11 @@ def _tensordot(lowering: Lowering, step, x1, x2, axes=2):
 
 def _contracted(lowering: Lowering, step, x1, x2, axes):
     value = lowering.value(step)
-    rows, columns = (_as_rows(lowering.array(x, value.dtype), used) for x, used in zip((x1, x2), axes))
+    rows, columns = (_as_matrix(lowering.array(x, value.dtype), used) for x, used in zip((x1, x2), axes))
     return _products(lowering, rows, columns, value.dtype).reshape(value.shape)
 
 
-def _as_rows(cells: np.ndarray, used: list[int]) -> np.ndarray:
+def _as_matrix(cells: np.ndarray, used: list[int]) -> np.ndarray:
     """Return cells as a matrix, with the axes ``used`` merged into its columns."""
     free = [i for i in range(cells.ndim) if i not in used]
     sizes = [math.prod(cells.shape[i] for i in part) for part in (free, used)]
@@ -282,20 +282,20 @@ def _einsum(lowering: Lowering, step, subscripts, operands):
         if summed:
             width = math.prod(sizes[c] for c in summed)
             rows, columns = (
-                _as_named(x, of, [*together, *own, *summed], sizes).reshape(
+                _broadcast_letters(x, of, [*together, *own, *summed], sizes).reshape(
                     [*(sizes[c] for c in together), math.prod(sizes[c] for c in own), width]
                 )
                 for x, of, own in ((cells, known, left), (part, distinct, right))
             )
             cells = _products(lowering, rows, columns, value.dtype).reshape(shape)
         else:
-            sides = [_as_named(x, of, kept, sizes) for x, of in ((cells, known), (part, distinct))]
+            sides = [_broadcast_letters(x, of, kept, sizes) for x, of in ((cells, known), (part, distinct))]
             cells = np.asarray(lowering.code.elementwise("multiply", sides, shape, value.dtype)).reshape(shape)
         known = "".join(kept)
-    return _as_named(cells, known, list(output), sizes).reshape(value.shape)
+    return _broadcast_letters(cells, known, list(output), sizes).reshape(value.shape)
 
 
-def _as_named(cells: np.ndarray, letters: str, wanted: list[str], sizes: dict[str, int]) -> np.ndarray:
+def _broadcast_letters(cells: np.ndarray, letters: str, wanted: list[str], sizes: dict[str, int]) -> np.ndarray:
     """Transpose cells to the order of ``wanted`` letters, and broadcast along letters that they lack."""
     present = [c for c in wanted if c in letters]
     moved = cells.transpose([letters.index(c) for c in present])

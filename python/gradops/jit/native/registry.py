@@ -90,7 +90,7 @@ def instruction(name: str) -> str | None:
 
 def _one_instruction(meaning: str, limits: tuple[float, ...]) -> Callable:
     if limits:
-        return lambda lowering, step, *operands: lowering.within(limits, meaning, operands, step)
+        return lambda lowering, step, *operands: lowering.limited_elementwise(limits, meaning, operands, step)
     return lambda lowering, step, *operands: lowering.elementwise(meaning, operands, step)
 
 

@@ -146,7 +146,7 @@ def _division(lowering: Lowering, step, x1, x2):
 
 
 @rule("real", "conj", moves=True)  # of real numbers
-def _as_it_is(lowering: Lowering, step, x):
+def _identity(lowering: Lowering, step, x):
     return lowering.array(x)
 
 

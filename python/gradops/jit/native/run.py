@@ -124,7 +124,7 @@ class Run:
         else:
             raised = machine.run(self._code, address, machine.functions)
             if raised > 0 and raised & WAITING:
-                raised = self._with_kernels(raised, address, views[0])
+                raised = self._run_kernels(raised, address, views[0])
             elif self._passes and raised >= 0:
                 self._count_passes(address, views)
         if raised and (raised == FAILED or is_warned_of(raised)):
@@ -168,7 +168,7 @@ class Run:
             (self, memory, table),
         )
 
-    def _with_kernels(self, raised: int, address: int, memory: np.ndarray) -> int:
+    def _run_kernels(self, raised: int, address: int, memory: np.ndarray) -> int:
         """Run the kernels that the code waits for and resume it until it ends; return its exceptions, or FAILED."""
         machine, seen = self._machine, 0
         flags = list(exceptions().values())  # in the order of NumPy's own bits

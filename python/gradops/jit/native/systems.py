@@ -41,14 +41,14 @@ class _Numbers:
         """Emit the largest absolute value of the elements."""
         return self.code.reduced("max", np.array([self.absolute(e) for e in x.flat]), FLOATS[0])
 
-    def less_products(self, x: int, a, b) -> int:
+    def subtract_products(self, x: int, a, b) -> int:
         """Emit ``x`` minus the dot product of two rows."""
         for i, j in zip(a, b):
             x = self.multiply_subtract_right(i, j, x)
         return x
 
 
-def _op(name: str, largest: int = LARGEST, lapack: Callable | None = None) -> Callable:
+def _matrix_rule(name: str, largest: int = LARGEST, lapack: Callable | None = None) -> Callable:
     """Register the rule of an op on a matrix or a stack of matrices, with right-hand sides if it is a solver.
 
     Args:
@@ -122,16 +122,16 @@ def _det_by_lapack(numbers: _Numbers, x):
     return numbers.multiply(factor.sign, numbers.code.reduced("prod", factor.matrix.diagonal(), FLOATS[0]))
 
 
-def _each(x: np.ndarray) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
+def _matrices(x: np.ndarray) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
     """Yield each matrix of a stack, with its index."""
     for place in np.ndindex(x.shape[:-2]):
         yield place, x[place]
 
 
-@_op("cholesky", LARGEST_FACTOR)
+@_matrix_rule("cholesky", LARGEST_FACTOR)
 def _cholesky(numbers: _Numbers, x, upper=False):
     out = np.full(x.shape, numbers.code.constant(0.0))
-    for place, a in _each(x):
+    for place, a in _matrices(x):
         out[place] = _factor(numbers, a)
     return np.swapaxes(out, -1, -2) if upper else out
 
@@ -147,15 +147,15 @@ def _factor(numbers: _Numbers, a: np.ndarray) -> np.ndarray:
             difference = numbers.subtract(a[i, j], a[j, i])
             code.require(numbers.less_equal(numbers.absolute(difference), allowed))
             a[i, j] = numbers.subtract(a[i, j], numbers.multiply(difference, half))
-        pivot = numbers.less_products(a[j, j], out[j, :j], out[j, :j])
+        pivot = numbers.subtract_products(a[j, j], out[j, :j], out[j, :j])
         code.require(numbers.greater(pivot, numbers.maximum(numbers.multiply(a[j, j], numbers.smallest), zero)))
         out[j, j] = numbers.sqrt(pivot)
         for i in range(j + 1, n):
-            out[i, j] = numbers.divide(numbers.less_products(a[i, j], out[i, :j], out[j, :j]), out[j, j])
+            out[i, j] = numbers.divide(numbers.subtract_products(a[i, j], out[i, :j], out[j, :j]), out[j, j])
     return out
 
 
-@_op("solve_triangular", LARGEST_TRIANGULAR)
+@_matrix_rule("solve_triangular", LARGEST_TRIANGULAR)
 def _solve_triangular(numbers: _Numbers, a, b, lower=False):
     zero = numbers.code.constant(0.0)
 
@@ -173,7 +173,7 @@ def _substituted(numbers: _Numbers, a: np.ndarray, b: np.ndarray, order: list[in
     x = b.copy()
     for column in range(b.shape[1]):
         for k, i in enumerate(order):
-            rest = numbers.less_products(int(b[i, column]), a[i, order[:k]], x[order[:k], column])
+            rest = numbers.subtract_products(int(b[i, column]), a[i, order[:k]], x[order[:k], column])
             x[i, column] = numbers.divide(rest, a[i, i])
     return x
 
@@ -185,7 +185,7 @@ def _for_each_system(solved: Callable, a: np.ndarray, b: np.ndarray) -> np.ndarr
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = (np.broadcast_to(x, batch + x.shape[-2:]) for x in (a, b))
     out = np.empty(b.shape, np.int64)
-    for place, one in _each(a):
+    for place, one in _matrices(a):
         out[place] = solved(one, b[place])
     return out[..., 0] if is_vector else out
 
@@ -211,7 +211,7 @@ def _eliminated(numbers: _Numbers, a: np.ndarray, b: np.ndarray) -> tuple[np.nda
         for i in range(k + 1, n):
             factor = numbers.divide(rows[i, k], rows[k, k])
             for j in range(k + 1, rows.shape[1]):
-                rows[i, j] = numbers.less_products(rows[i, j], [factor], [rows[k, j]])
+                rows[i, j] = numbers.subtract_products(rows[i, j], [factor], [rows[k, j]])
     return rows[:, :n], rows[:, n:], swaps
 
 
@@ -220,16 +220,16 @@ def _solved(numbers: _Numbers, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return _substituted(numbers, upper, right, list(range(len(a) - 1, -1, -1)))
 
 
-@_op("solve", lapack=_solve_by_lapack)
+@_matrix_rule("solve", lapack=_solve_by_lapack)
 def _solve(numbers: _Numbers, a, b):
     return _for_each_system(lambda a, b: _solved(numbers, a, b), a, b)
 
 
-@_op("inv", lapack=_inv_by_lapack)
+@_matrix_rule("inv", lapack=_inv_by_lapack)
 def _inv(numbers: _Numbers, x):
     eye = np.where(np.eye(x.shape[-1], dtype=bool), numbers.code.constant(1.0), numbers.code.constant(0.0))
     out = np.empty(x.shape, np.int64)
-    for place, a in _each(x):
+    for place, a in _matrices(x):
         out[place] = _solved(numbers, a, eye)
     return out
 
@@ -243,10 +243,10 @@ def _sign_and_diagonal(numbers: _Numbers, a: np.ndarray) -> tuple[int, np.ndarra
     return sign, np.diagonal(upper)
 
 
-@_op("det", lapack=_det_by_lapack)
+@_matrix_rule("det", lapack=_det_by_lapack)
 def _det(numbers: _Numbers, x):
     out = np.empty(x.shape[:-2], np.int64)
-    for place, a in _each(x):
+    for place, a in _matrices(x):
         product, diagonal = _sign_and_diagonal(numbers, a)
         for factor in diagonal:
             product = numbers.multiply(product, factor)
@@ -254,19 +254,19 @@ def _det(numbers: _Numbers, x):
     return out
 
 
-def _by_determinant(lowering: Lowering, step, x, y):
+def _divide_by_determinant(lowering: Lowering, step, x, y):
     code, given = lowering.code, [lowering.array(number, FLOATS[0]) for number in (x, y)]
     code.require(code.number("not_equal", [int(given[1]), code.constant(0.0)]))
     return code.number("divide", list(map(int, given)))
 
 
-OF_KERNELS[by_determinant] = _by_determinant
+OF_KERNELS[by_determinant] = _divide_by_determinant
 
 
-@_op("slogdet", lapack=_slogdet_by_lapack)
+@_matrix_rule("slogdet", lapack=_slogdet_by_lapack)
 def _slogdet(numbers: _Numbers, x):
     signs, logs = np.empty(x.shape[:-2], np.int64), np.empty(x.shape[:-2], np.int64)
-    for place, a in _each(x):
+    for place, a in _matrices(x):
         sign, diagonal = _sign_and_diagonal(numbers, a)
         total = numbers.code.constant(0.0)
         for factor in diagonal:

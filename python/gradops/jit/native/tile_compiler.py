@@ -22,7 +22,7 @@ import numpy as np
 from . import tile_functions, tile_run, tile_source, tile_sums
 from .code import BOOL
 from .instructions import FUNCTIONS, OPERATIONS
-from .llvm import DECLARED, EIGHT, LANES, Text, inner_loop, same, wide
+from .llvm import DECLARED, EIGHT, LANES, Text, constant_vector, inner_loop, wide
 from .machine import Machine
 from .machine_parts import INTRINSICS
 from .tile_plan import COLUMN, FULL, ONE, PRODUCT, REPEATED, ROW, SHORT, SPREAD, Instruction, Operand, Written
@@ -267,12 +267,12 @@ class _Function(Text):
         whole, rest = length // LANES * LANES, length % LANES
         sums = [out for out, (name, *_) in results.items() if name == "add"]
         ends = _halves(length) if sums else [length]
-        state = {out: self._begun(*results[out]) for out in results}
+        state = {out: self._initial_state(*results[out]) for out in results}
         parts: dict[Operand, list[str]] = {out: [] for out in sums}
         if whole and len(ends) == 1:
             state = self._elements(queue, results, state, "0", str(whole))
             is_by_columns = self.space.rows > 1 and length < SHORT
-            add = self._in_turn if is_by_columns else self.joined
+            add = self._add_lanes if is_by_columns else self.lane_sum
             parts = {out: [add(state[out][0])] for out in sums}
         elif whole:
             state, parts = self._blocks(queue, results, state, sums, [*ends[:-1], whole])
@@ -281,18 +281,18 @@ class _Function(Text):
             for out, (name, operand, _) in results.items():
                 if name == "add":
                     total = parts[out].pop() if parts[out] else "-0.0"
-                    parts[out].append(self._in_turn(values[operand], total, rest))
+                    parts[out].append(self._add_lanes(values[operand], total, rest))
                 else:
-                    state[out] = self._reduced(name, state[out], values[operand])
+                    state[out] = self._fold(name, state[out], values[operand])
         found = {}
         for out, (name, _, before) in results.items():
             if name == "add":
-                found[out] = self.added(before, self._added(parts[out], length), "double")
+                found[out] = self.added(before, self._pairwise_sum(parts[out], length), "double")
             else:
-                found[out] = self._extreme(name, *state[out])
+                found[out] = self._final_extreme(name, *state[out])
         return found
 
-    def _in_turn(self, vector: str, total: str = "-0.0", count: int = LANES) -> str:
+    def _add_lanes(self, vector: str, total: str = "-0.0", count: int = LANES) -> str:
         """Add the first ``count`` lanes of a vector to a number, one by one."""
         for i in range(count):
             total = self.added(total, self.line(f"extractelement {EIGHT} {vector}, i64 {i}"), "double")
@@ -309,12 +309,12 @@ class _Function(Text):
         def block(i: str, values: list) -> list:
             first = self.line(f"load i64, ptr {self.at(name, i, 'i64')}")
             last = self.line(f"load i64, ptr {self.at(name, self.number('add', i, 1), 'i64')}")
-            found = self._elements(queue, results, {**state, **_by(kept, state, values)}, first, last)
+            found = self._elements(queue, results, {**state, **_split(kept, state, values)}, first, last)
             for out in sums:
-                self.store("double", self.joined(found[out][0]), self.at(rooms[out], i))
+                self.store("double", self.lane_sum(found[out][0]), self.at(rooms[out], i))
             return [part for out in kept for part in found[out]]
 
-        found = _by(kept, state, self.loop("0", str(count), 1, _parts(kept, state), block))
+        found = _split(kept, state, self.loop("0", str(count), 1, _parts(kept, state), block))
         parts = {}
         for out in sums:
             places = [self.at(rooms[out], k) for k in range(count)]
@@ -325,12 +325,10 @@ class _Function(Text):
         """Write the loop over a range of elements, eight at a time; return the state of reductions after it."""
 
         def elements(i: str, parts: list) -> list:
-            before, values = _by(state, state, parts), self._body(queue, i)
-            return [
-                part for out in state for part in self._reduced(results[out][0], before[out], values[results[out][1]])
-            ]
+            before, values = _split(state, state, parts), self._body(queue, i)
+            return [part for out in state for part in self._fold(results[out][0], before[out], values[results[out][1]])]
 
-        return _by(state, state, self.loop(first, last, LANES, _parts(state, state), elements))
+        return _split(state, state, self.loop(first, last, LANES, _parts(state, state), elements))
 
     def _body(self, queue, i: str, rest: int = 0) -> dict[Operand, str]:
         """Write the instructions for eight elements, or the last ``rest`` of a row; return each operand's vector."""
@@ -394,36 +392,36 @@ class _Function(Text):
     # state of a maximum or minimum is eight partial ones, and a vector that is NaN where an element was: the comparison
     # of two numbers would lose the NaN.
 
-    def _begun(self, name: str, operand: Operand, before: str) -> list[str]:
-        return [same("-0.0")] if name == "add" else [self.spread(before), "zeroinitializer"]
+    def _initial_state(self, name: str, operand: Operand, before: str) -> list[str]:
+        return [constant_vector("-0.0")] if name == "add" else [self.spread(before), "zeroinitializer"]
 
-    def _reduced(self, name: str, state: list[str], value: str) -> list[str]:
+    def _fold(self, name: str, state: list[str], value: str) -> list[str]:
         if name == "add":
             return [self.added(state[0], value)]
         is_nan = self.line(f"fcmp uno {EIGHT} {value}, {value}")
         nan = self.line(f"select <{LANES} x i1> {is_nan}, {EIGHT} {value}, {EIGHT} {state[1]}")
-        return [self._further(name, EIGHT, value, state[0]), nan]
+        return [self._select_extreme(name, EIGHT, value, state[0]), nan]
 
-    def _further(self, name: str, kind: str, x: str, y: str) -> str:
+    def _select_extreme(self, name: str, kind: str, x: str, y: str) -> str:
         is_first = self.line(f"fcmp {_EXTREMES[name]} {kind} {x}, {y}")
         return self.line(f"select {kind.replace('double', 'i1')} {is_first}, {kind} {x}, {kind} {y}")
 
-    def _extreme(self, name: str, vector: str, nan: str) -> str:
+    def _final_extreme(self, name: str, vector: str, nan: str) -> str:
         lanes = [self.line(f"extractelement {EIGHT} {vector}, i64 {k}") for k in range(LANES)]
         while len(lanes) > 1:
-            lanes = [self._further(name, "double", *lanes[k : k + 2]) for k in range(0, len(lanes), 2)]
+            lanes = [self._select_extreme(name, "double", *lanes[k : k + 2]) for k in range(0, len(lanes), 2)]
         is_nan = self.line(f"fcmp uno {EIGHT} {nan}, {nan}")
         known = self.line(f"bitcast <{LANES} x i1> {is_nan} to i{LANES}")
         found = self.line(f"icmp ne i{LANES} {known}, 0")
         return self.line(f"select i1 {found}, double 0x7FF8000000000000, double {lanes[0]}")
 
-    def _added(self, parts: list[str], length: int) -> str:
+    def _pairwise_sum(self, parts: list[str], length: int) -> str:
         """Add the sums of a row's blocks in NumPy's order, which splits the row into halves."""
         if len(parts) == 1:
             return parts[0]
         first = _half(length)
         count = len(_halves(first))
-        left, right = self._added(parts[:count], first), self._added(parts[count:], length - first)
+        left, right = self._pairwise_sum(parts[:count], first), self._pairwise_sum(parts[count:], length - first)
         return self.added(left, right, "double")
 
 
@@ -437,7 +435,7 @@ def _parts(outs: Iterable[Operand], state: dict[Operand, list[str]]) -> list[tup
     return [(EIGHT, part) for out in outs for part in state[out]]
 
 
-def _by(outs: Iterable[Operand], state: dict[Operand, list[str]], parts: list[str]) -> dict[Operand, list[str]]:
+def _split(outs: Iterable[Operand], state: dict[Operand, list[str]], parts: list[str]) -> dict[Operand, list[str]]:
     """Split a list of values by reduction, with as many for each as in ``state``; the inverse of :func:`_parts`."""
     rest = iter(parts)
     return {out: [next(rest) for _ in state[out]] for out in outs}

@@ -83,7 +83,7 @@ class Instruction(NamedTuple):
     over: str
     initial: tuple[Loop, float] | None = None
 
-    def begun(self) -> list[Instruction]:
+    def sequence(self) -> list[Instruction]:
         """Return the instruction, for a reduction after the one that sets its initial value."""
         if self.initial is None:
             return [self]
@@ -153,7 +153,7 @@ class Writing:
         self.program, self.domain, self.members, self.outputs = program, domain, members, outputs
         self.spread = spread
         is_product = any(step.name in PRODUCTS for step, _ in members)
-        self.per = _evenly(domain.rows, max(1, (LARGE_TILE if is_product else TILE) // domain.width))
+        self.per = _tile_rows(domain.rows, max(1, (LARGE_TILE if is_product else TILE) // domain.width))
         self.tiles = -(-domain.rows // self.per)
         self.made = {step.places[0]: work for step, work in members}
         self.table: list[list[int]] = []
@@ -168,7 +168,7 @@ class Writing:
 
     def plan(self) -> tuple[Plan, list[int], Written]:
         """Return the plan, the slots of its arguments, and its instructions."""
-        instructions, once = self._once_first([x for one in self._spread(self._distinct()) for x in one.begun()])
+        instructions, once = self._hoist([x for one in self._spread(self._distinct()) for x in one.sequence()])
         last = {o.value: i for i, x in enumerate(instructions) for o in x.operands if self._is_local(o.value)}
         for place in (*self.outputs, *(x.operands[-1].value for x in instructions[:once])):
             last.pop(place, None)
@@ -220,7 +220,7 @@ class Writing:
         sizes = {FULL: rows * width, COLUMN: rows, ROW: width}
         return max(sizes.get(o.kind, 1) for o in x.operands)
 
-    def _once_first(self, instructions: list[Instruction]) -> tuple[list[Instruction], int]:
+    def _hoist(self, instructions: list[Instruction]) -> tuple[list[Instruction], int]:
         """Move instructions whose results are the same for all tiles to the front; return all, and how many moved."""
         writes = Counter(x.operands[-1].value for x in instructions)
         once: list[Instruction] = []
@@ -282,10 +282,10 @@ class Writing:
     def _row(self, o: Operand) -> int:
         found = self.rows.get(o)
         if found is None:
-            found = self.rows[o] = self._placed(o)
+            found = self.rows[o] = self._allocate(o)
         return found
 
-    def _placed(self, o: Operand) -> int:
+    def _allocate(self, o: Operand) -> int:
         """Add an operand to the table; return its row."""
         size = o.dtype.itemsize
         across = {COLUMN: size, ROW: 0, ONE: 0}.get(o.kind, size * self.domain.width)
@@ -356,10 +356,10 @@ class Writing:
         work, value = self.made[place], self.program.value(place)
         row = self._row(work.result)
         if work.part is not None:
-            row = self._joined(work, work.part, row)
+            row = self._combine(work, work.part, row)
         return Result(row, value.shape, value.dtype)
 
-    def _joined(self, work: Work, ufunc: np.ufunc, parts: int) -> int:
+    def _combine(self, work: Work, ufunc: np.ufunc, parts: int) -> int:
         """Write closing instructions that combine the tiles' parts of a result; return the result's table row."""
         dtype, tiles = work.result.dtype, self.tiles
         size, of_row = dtype.itemsize, work.result.kind == ROW
@@ -379,7 +379,7 @@ class Writing:
         return out
 
 
-def _evenly(rows: int, most: int) -> int:
+def _tile_rows(rows: int, most: int) -> int:
     """Return the number of rows of a tile, for the fewest tiles of at most ``most`` rows.
 
     Tiles are made equal in size, as only full ones are compiled, and threads share them evenly.

@@ -319,13 +319,13 @@ class _State:
         self._functions = machine.functions
         self._words, self._table, self._following = address(plan.words), address(table), address(self._next)
         self._closing = address(plan.closing) if plan.parts else 0
-        self._given = self._of_thread(0)
+        self._given = self._thread_arguments(0)
 
     def _hold(self, row: int, array: np.ndarray) -> None:
         self._held.append(array)
         self.addresses[4 * row] = address(array)
 
-    def _of_thread(self, number: int) -> tuple[int, ...]:
+    def _thread_arguments(self, number: int) -> tuple[int, ...]:
         """Return a thread's arguments of the machine's function after the code, with the thread's room."""
         while len(self._rooms) <= number:
             room = np.empty(self._size + 64, np.uint8)
@@ -345,18 +345,18 @@ class _State:
         """
         self._next[0] = 0
         # Each thread references the arrays: an interrupt ends this call, but not the other threads' tiles.
-        given = [self._of_thread(i) for i in range(1, threads())]
+        given = [self._thread_arguments(i) for i in range(1, threads())]
         waiting = [_pool().submit(self._run, one, memory) for one in given]
         raised = self._run(self._given, memory)
         for one in waiting:
             if not one.cancel():  # a thread that has not started is not needed any more
                 raised |= one.result()
-        return self._closed(raised)
+        return self._run_closing(raised)
 
     def _run(self, given: tuple[int, ...], _memory: Any) -> int:
         return self._tiles(self._words, *given)
 
-    def _closed(self, raised: int) -> int:
+    def _run_closing(self, raised: int) -> int:
         """Combine the tiles' parts of results; return all exceptions raised."""
         if self._closing:
             self._next[0] = 0

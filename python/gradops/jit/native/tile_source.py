@@ -197,13 +197,13 @@ def _source(exceptions: int) -> str:
         steps=own + OPERANDS,
         far=own + OPERANDS + STEPS,
     )
-    loops = [_each(f"power{n}", source) for n, source in tile_functions.POWERS.items()]
-    loops += [_each(name, f.source, f.largest) for name, f in FUNCTIONS.items() if f.source]
+    loops = [_elementwise_loop(f"power{n}", source) for n, source in tile_functions.POWERS.items()]
+    loops += [_elementwise_loop(name, f.source, f.largest) for name, f in FUNCTIONS.items() if f.source]
     declared = [f"declare double @llvm.fma.f64({', '.join(['double'] * 3)})", *DECLARED]
     return "\n".join([*declared, tiles, _ALONE, _where(8, "i64"), _where(4, "i32"), *loops, tile_sums.source()])
 
 
-def _each(name: str, source: str, largest: float = math.inf) -> str:
+def _elementwise_loop(name: str, source: str, largest: float = math.inf) -> str:
     """Return the IR of an inner loop for an operation on one operand.
 
     Args:
@@ -224,13 +224,13 @@ def _each(name: str, source: str, largest: float = math.inf) -> str:
         text.store(EIGHT, value, text.at(out, i), ", align 8")
         return []
 
-    def in_turn(first: str, *strides: str) -> None:
-        def one(i: str, _: list) -> list:
+    def scalar_loop(first: str, *strides: str) -> None:
+        def scalar_step(i: str, _: list) -> list:
             value = text.computed(source, [text.line(f"double {x}[{i} * {strides[0]} bytes]")])
             text.lines.append(f"  {out}[{i} * {strides[1]} bytes] = double {value}")
             return []
 
-        text.loop(first, count, 1, [], one)
+        text.loop(first, count, 1, [], scalar_step)
 
     def is_beyond(i: str, found: list) -> list:
         value = text.line(f"double {x}[{i}]")
@@ -242,9 +242,9 @@ def _each(name: str, source: str, largest: float = math.inf) -> str:
     if largest == math.inf:
         text.branch(is_near, near, other)
         text.begin(other)
-        in_turn("0", *strides)
+        scalar_loop("0", *strides)
     else:  # `data` is NumPy's loop, for tiles with a large element or a NaN, and for strided ones
-        text.go_on(is_near, other)
+        text.guard(is_near, other)
         (beyond,) = text.loop("0", count, 1, [("i64", "0")], is_beyond)
         text.branch(text.line(f"icmp eq i64 {beyond}, 0"), near, other)
         text.begin(other)
@@ -253,7 +253,7 @@ def _each(name: str, source: str, largest: float = math.inf) -> str:
     text.begin(near)
     whole = text.number("and", count, -LANES)
     text.loop("0", whole, LANES, [], eight)
-    in_turn(whole, "8", "8")
+    scalar_loop(whole, "8", "8")
     return inner_loop(f"{name}.tile", text)
 
 
@@ -286,7 +286,7 @@ def _where(size: int, kind: str) -> str:
     for x in (size, 0):
         for y in (size, 0):
             known, other = (1, x, y, size), text.label()
-            text.go_on(text.both(*[text.line(f"icmp eq i64 {s}, {stride}") for s, stride in zip(steps, known)]), other)
+            text.guard(text.both(*[text.line(f"icmp eq i64 {s}, {stride}") for s, stride in zip(steps, known)]), other)
             loop(known)
             text.lines.append("  ret void")
             text.begin(other)

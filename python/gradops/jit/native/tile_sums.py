@@ -39,22 +39,22 @@ def pairwise(name: str, stride: str) -> str:
     def added(i: str, parts: list) -> list:
         return [text.added(part, x, kind) for part, x in zip(parts, eight(i))]
 
-    def of_eights() -> str:
+    def sum_of_eights() -> str:
         parts = text.loop(str(LANES), whole, LANES, [(kind, part) for part in eight("0")], added)
-        return text.joined(*parts) if is_near else text.halved(parts)
+        return text.lane_sum(*parts) if is_near else text.pairwise_sum(parts)
 
     few = text.label()
-    text.go_on(text.line("icmp sgt i64 %n, 128"), few)
+    text.guard(text.line("icmp sgt i64 %n, 128"), few)
     half = text.number("and", text.number("sdiv", "%n", 2), -LANES)
     second = text.at("%a", text.number("mul", half, stride))
     calls = [("%a", half), (second, text.number("sub", "%n", half))]
     halves = [text.line(f"call double @{name}(ptr {a}, i64 {n}, i64 {stride})") for a, n in calls]
-    text.lines.append(f"  ret double {text.halved(halves)}")
+    text.lines.append(f"  ret double {text.pairwise_sum(halves)}")
     text.begin(few)
     # NumPy starts a sum from -0.0, the neutral element, and adds it to the initial result, which is 0.0; so a sum of
     # negative zeros is 0.0.
     whole = text.number("and", "%n", -LANES)
-    start = text.chosen(text.line(f"icmp ne i64 {whole}, 0"), of_eights, "-0.0")
+    start = text.chosen(text.line(f"icmp ne i64 {whole}, 0"), sum_of_eights, "-0.0")
     (total,) = text.loop(whole, "%n", 1, [("double", start)], lambda i, s: [text.added(s[0], element(i), "double")])
     head = f"define internal double @{name}(ptr %a, i64 %n, i64 %stride) {{\nentry:"
     return "\n".join([head, *text.lines, f"  ret double {total}", "}", ""])
@@ -170,7 +170,7 @@ def _matrix_by_vector() -> str:
     mask = text.line(f"call <8 x i1> @first(i64 {text.number('sub', '%second', whole)})")
     end = text.eight(text.at("%v", whole), mask)
 
-    def of_rows(count: int):
+    def row_writer(count: int):
         def row(r: str, _: list) -> list:
             places = [text.number("mul", text.number("add", r, i), "%second") for i in range(count)]
             rows = [text.at("%x", place) for place in places]
@@ -182,7 +182,7 @@ def _matrix_by_vector() -> str:
             sums = text.loop("0", whole, LANES, [_ZERO] * count, chunk)
             sums = [text.fused(text.eight(text.at(x, whole), mask), end, total) for x, total in zip(rows, sums)]
             if count == 1:
-                text.store("double", text.joined(*sums), text.at("%out", r))
+                text.store("double", text.lane_sum(*sums), text.at("%out", r))
             else:
                 text.store(EIGHT, _sums(text, sums), text.at("%out", r), ", align 8")
             return []
@@ -190,8 +190,8 @@ def _matrix_by_vector() -> str:
         return row
 
     eights = text.number("and", "%first", -LANES)
-    text.loop("0", eights, LANES, [], of_rows(LANES))
-    text.loop(eights, "%first", 1, [], of_rows(1))
+    text.loop("0", eights, LANES, [], row_writer(LANES))
+    text.loop(eights, "%first", 1, [], row_writer(1))
     return inner_loop("matvec.tile", text)
 
 
@@ -235,17 +235,17 @@ def _vector_by_matrix() -> str:
     def few(j: str, _: list) -> list:
         mask = text.line(f"call <8 x i1> @first(i64 {text.number('sub', '%first', j)})")
 
-        def with_row(i: str, total: str) -> str:
+        def add_row(i: str, total: str) -> str:
             v, start = factor(i)
             return text.fused(text.eight(text.at("%x", text.number("add", start, j)), mask), v, total)
 
         def four(i: str, sums: list) -> list:
-            return [with_row(text.number("add", i, u), total) for u, total in enumerate(sums)]
+            return [add_row(text.number("add", i, u), total) for u, total in enumerate(sums)]
 
         fours = text.number("and", "%second", -4)
         a, b, c, d = text.loop("0", fours, 4, [_ZERO] * 4, four)
         start = EIGHT, text.added(text.added(a, b), text.added(c, d))
-        (total,) = text.loop(fours, "%second", 1, [start], lambda i, sums: [with_row(i, *sums)])
+        (total,) = text.loop(fours, "%second", 1, [start], lambda i, sums: [add_row(i, *sums)])
         given = f"{EIGHT} {total}, ptr {text.at('%out', j)}, i32 8, <8 x i1> {mask}"
         text.lines.append(f"  call void @llvm.masked.store.v8f64.p0({given})")
         return []

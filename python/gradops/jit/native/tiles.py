@@ -111,7 +111,7 @@ class _Grouping:
         self.domains = self._domains(large)
 
     @rule("turned", "transpose", "swapaxes", "moveaxis")
-    def _is_turned(self, step: Step) -> bool:
+    def _is_transpose(self, step: Step) -> bool:
         source = step.arguments[0]
         if not isinstance(source, Place) or len(self.shape(source)) != 2:
             return False
@@ -139,16 +139,16 @@ class _Grouping:
     def _rows(self, step: Step, size: int) -> int | None:
         """Return the number of rows that a step needs in its domain; None if it does not need rows."""
         value, own = self.program.value(step.places[0]), rule_of("tiles", step.name)
-        if own in (_Grouping._reduction, _Grouping._of_rows) and isinstance(step.arguments[0], Place):
+        if own in (_Grouping._reduction, _Grouping._softmax) and isinstance(step.arguments[0], Place):
             shape = self.shape(step.arguments[0])
             for k in range(1, len(shape)):
                 axes = _axes(step, len(shape))
                 if axes in (tuple(range(k)), tuple(range(k, len(shape)))):
-                    return self._checked(math.prod(shape[:k]), size)
+                    return self._tileable_rows(math.prod(shape[:k]), size)
             return None
         if step.name in PRODUCTS:
             factors = self._factors(step)
-            return factors and self._checked(self.shape(factors.matrix)[0], size)
+            return factors and self._tileable_rows(self.shape(factors.matrix)[0], size)
         if np.size(value) != size:
             return None
         for x in step.arguments:
@@ -158,10 +158,10 @@ class _Grouping:
                 for k in range(1, len(shape)):
                     ones = math.prod(shape[:k]) == 1, math.prod(shape[k:]) == 1
                     if ones[0] and shape[k:] == value.shape[k:] or ones[1] and shape[:k] == value.shape[:k]:
-                        return self._checked(math.prod(value.shape[:k]), size)
+                        return self._tileable_rows(math.prod(value.shape[:k]), size)
         return None
 
-    def _checked(self, rows: int, size: int) -> int | None:
+    def _tileable_rows(self, rows: int, size: int) -> int | None:
         """Return ``rows`` if a row fits into a few tiles and there are several rows, else None."""
         return rows if 1 < size // rows <= 4 * TILE and rows > 1 else None
 
@@ -206,7 +206,7 @@ class _Grouping:
                         found = ROW
         return found
 
-    def seen(self, x: int, kind: str | None, domain: Domain) -> str | None:
+    def source_kind(self, x: int, kind: str | None, domain: Domain) -> str | None:
         """Return the kind of the array that ``x`` is a view of, given the kind of ``x``; None if it has no kind."""
         while x in self.alias:
             source = self.alias[x]
@@ -227,7 +227,7 @@ class _Grouping:
         if root in self.folded:
             return Operand.number(self.folded[root], dtype)
         if kind != ONE:
-            kind = self.seen(x, kind, domain) if value.dtype == dtype else None
+            kind = self.source_kind(x, kind, domain) if value.dtype == dtype else None
             if kind is None:
                 return None
         return Operand(root, kind, dtype)
@@ -279,10 +279,10 @@ class _Grouping:
             made = self.local.get(self.root(x)) if isinstance(x, Place) else None
             if made and made[1] == COLUMN and made[0].width > 1 and made[0].rows == size:
                 return made[0]
-        return self.of_rows.get(size) or self.domains.get(size)
+        return self.product_domains.get(size) or self.domains.get(size)
 
     @functools.cached_property
-    def of_rows(self) -> dict[int, Domain]:
+    def product_domains(self) -> dict[int, Domain]:
         """The domains of matrix-vector products by their number of rows, which steps on the vectors join."""
         found = {}
         for step in self.given:
@@ -299,9 +299,9 @@ class _Grouping:
             dtypes: tuple[Any, ...] = (BOOL, value.dtype, value.dtype, value.dtype)
             if given[0] not in (BOOL, bool) or value.dtype not in FLOATS:
                 return None
-            loop = self._own(f"where{value.dtype.itemsize}", "where" if value.dtype == FLOATS[0] else "")
+            loop = self._machine_loop(f"where{value.dtype.itemsize}", "where" if value.dtype == FLOATS[0] else "")
         elif isinstance(ufunc, int):
-            dtypes, loop = (FLOATS[0], FLOATS[0]), self._own(f"power{ufunc}.tile", f"power{ufunc}")
+            dtypes, loop = (FLOATS[0], FLOATS[0]), self._machine_loop(f"power{ufunc}.tile", f"power{ufunc}")
         else:
             try:
                 dtypes = ufunc.resolve_dtypes((*given, None))
@@ -328,7 +328,7 @@ class _Grouping:
             return None
         return Instruction(loop, (*operands, Operand(out, over, dtypes[-1])), over)
 
-    def _own(self, title: str, name: str = "", data: int = 0) -> Loop:
+    def _machine_loop(self, title: str, name: str = "", data: int = 0) -> Loop:
         """Return a loop in the machine's module."""
         return Loop(self.machine.address(title), data, name)
 
@@ -341,8 +341,8 @@ class _Grouping:
         if found is None or name is None or dtypes[0] != FLOATS[0] or not machines.has_fused():
             return found
         if FUNCTIONS[name].largest == math.inf:
-            return self._own(f"{name}.tile", name)
-        return found if found.data else self._own(f"{name}.tile", data=found.address)
+            return self._machine_loop(f"{name}.tile", name)
+        return found if found.data else self._machine_loop(f"{name}.tile", data=found.address)
 
     @rule("tiles", "reshape", "expand_dims", "squeeze", "ravel", "broadcast_to", "real", "conj")
     def _alias(self, step: Step, value) -> None:
@@ -370,7 +370,7 @@ class _Grouping:
         if kind is None:
             return None
         operand = self.operand(x, shape, domain, value.dtype)
-        add, copy = self._reducing(ufunc, value.dtype), tile_run.loop(np.positive, value.dtype, value.dtype)
+        add, copy = self._reduction_loop(ufunc, value.dtype), tile_run.loop(np.positive, value.dtype, value.dtype)
         if operand is None or add is None or copy is None:
             return None
         out = Operand(step.places[0], kind, value.dtype)
@@ -386,7 +386,7 @@ class _Grouping:
         ):
             ones = Operand(Inner(), COLUMN, value.dtype)
             fill = Instruction(copy, (Operand.number(1.0, value.dtype), ones), COLUMN)
-            product = Instruction(self._own("vecmat.tile"), (operand, ones, out), PRODUCT)
+            product = Instruction(self._machine_loop("vecmat.tile"), (operand, ones, out), PRODUCT)
             return Work(domain, [fill, product], out, ufunc, divisor)
         is_divided = kind == COLUMN and divisor != 1.0
         total = Operand(Inner(), COLUMN, value.dtype) if is_divided else out
@@ -410,13 +410,13 @@ class _Grouping:
         if len(a) == 1 and len(b) == 2:
             found = Factors(second, True, first)
         elif len(a) == 2 and (len(b) == 1 or len(b) == 2 and b[1] == 1):
-            source = self._turned(first)
+            source = self._transposed(first)
             found = Factors(first, False, second) if source is None else Factors(source, True, second)
         else:
             return None
         return found if self.example(found.matrix).flags.c_contiguous else None
 
-    def _turned(self, matrix: Place) -> Place | None:
+    def _transposed(self, matrix: Place) -> Place | None:
         """Return the matrix whose transpose this one is, or None; constants are compared by their values."""
         if matrix in self.program.constants and matrix not in self.turned and matrix not in self.upright:
             value = self.example(matrix)
@@ -439,14 +439,14 @@ class _Grouping:
         domain = self.domains.get(self.size(matrix))
         if domain != self.shape(matrix) or any(self.example(x).dtype != value.dtype for x in (matrix, vector)):
             return None
-        if self.seen(matrix, FULL, domain) != FULL:  # a broadcast view, whose elements are not all in memory
+        if self.source_kind(matrix, FULL, domain) != FULL:  # a broadcast view, whose elements are not all in memory
             return None
         loop, copy = (tile_run.loop(f, *[value.dtype] * (f.nin + 1)) for f in (np.matmul, np.positive))
         if loop is None or copy is None:
             return None
         if value.dtype == FLOATS[0] and machines.has_fused():
-            loop = self._own("vecmat.tile" if is_turned else "matvec.tile")
-        kind = self.seen(vector, COLUMN if is_turned else ROW, domain)
+            loop = self._machine_loop("vecmat.tile" if is_turned else "matvec.tile")
+        kind = self.source_kind(vector, COLUMN if is_turned else ROW, domain)
         source = Place(self.root(vector))
         instructions: list[Instruction] = []
         if source in self.folded or self.size(source) == 1:
@@ -465,15 +465,15 @@ class _Grouping:
         instructions.append(Instruction(loop, (of_all, operand, out), PRODUCT))
         return Work(domain, instructions, out, np.add if is_turned else None)
 
-    def _reducing(self, ufunc: np.ufunc, dtype: np.dtype) -> Loop | None:
+    def _reduction_loop(self, ufunc: np.ufunc, dtype: np.dtype) -> Loop | None:
         """Return the loop of a reduction, the machine's own for sums of float64."""
         found = tile_run.loop(ufunc, dtype, dtype, dtype)
         if found and ufunc is np.add and dtype == FLOATS[0]:
-            return self._own("sum.tile", "add", found.address)
+            return self._machine_loop("sum.tile", "add", found.address)
         return found
 
     @rule("tiles", "softmax", "log_softmax", "logsumexp")
-    def _of_rows(self, step: Step, value) -> Work | None:
+    def _softmax(self, step: Step, value) -> Work | None:
         """Return ``softmax``, ``log_softmax`` or ``logsumexp`` along rows as instructions."""
         x, domain = step.arguments[0], self._domain(self.example(step.arguments[0]), step)
         shape, dtype = self.shape(x), value.dtype
@@ -489,24 +489,24 @@ class _Grouping:
         instructions: list[Instruction] = []
 
         def call(ufunc, *operands: Operand, kind: str = FULL, out: Operand | None = None) -> Operand:
-            of_rows = all(o.kind in (COLUMN, ONE) for o in operands)
+            product_domains = all(o.kind in (COLUMN, ONE) for o in operands)
             found = self._loop(ufunc, *[dtype] * (len(operands) + 1))
             out = out or Operand(Inner(), kind, dtype)
             assert found is not None
-            instructions.append(Instruction(found, (*operands, out), COLUMN if of_rows else FULL))
+            instructions.append(Instruction(found, (*operands, out), COLUMN if product_domains else FULL))
             return out
 
-        def over_row(ufunc, x: Operand) -> Operand:
+        def reduce_rows(ufunc, x: Operand) -> Operand:
             out = Operand(Inner(), COLUMN, dtype)
-            add, copy = self._reducing(ufunc, dtype), tile_run.loop(np.positive, dtype, dtype)
+            add, copy = self._reduction_loop(ufunc, dtype), tile_run.loop(np.positive, dtype, dtype)
             assert add is not None and copy is not None
             instructions.append(Instruction(add, (out, x, out), FULL, (copy, IDENTITIES[ufunc])))
             return out
 
-        top = over_row(np.maximum, operand)
+        top = reduce_rows(np.maximum, operand)
         less = call(np.subtract, operand, top)
         powers = call(np.exp, less)
-        total = over_row(np.add, powers)
+        total = reduce_rows(np.add, powers)
         result = Operand(Place(step.places[0]), COLUMN if step.name == "logsumexp" else FULL, dtype)
         if step.name == "softmax":
             call(np.divide, powers, total, out=result)
@@ -540,7 +540,7 @@ class _Grouping:
                 if factors is not None and place != factors.vector:  # only the matrix is read through its transpose
                     place = self.turned.get(place, place)
                 if place in level:
-                    within = work is not None and self._is_of_tile(work, maker, self.root(place))
+                    within = work is not None and self._is_within_tile(work, maker, self.root(place))
                     at = max(at, level[place] + (work is not None and not within))
             levels.append(at)
             for place in step.places:
@@ -561,7 +561,7 @@ class _Grouping:
         dtypes = [_dtype_of(self.program.value(x)) for x in (step.places[0], operand)]
         return dtypes[0] == dtypes[1] and (step.name not in ("real", "conj") or dtypes[0].kind != "c")
 
-    def _is_of_tile(self, work: Work, maker: dict[int, Domain | None], place: int) -> bool:
+    def _is_within_tile(self, work: Work, maker: dict[int, Domain | None], place: int) -> bool:
         """Return True if a step reads a value of its domain with the kind it has there, so only within the tile.
 
         For a square matrix, a number for each row may also be read as a row; each tile then needs all of its elements.
@@ -628,9 +628,9 @@ class _Grouping:
         steps = [self.given[i] for i in members]
         outputs = [step.places[0] for step in steps if step.places[0] in needed]
         done = [(step, works[i]) for step, i in zip(steps, members)]
-        writing = Writing(self.program, domain, done, outputs, self._own("spread.tile", "copy"))
+        writing = Writing(self.program, domain, done, outputs, self._machine_loop("spread.tile", "copy"))
         plan, inputs, written = writing.plan()
-        redone = self._redone(inputs, members)
+        redone = self._numpy_steps(inputs, members)
         unread = {p for step in redone for p in step.uses if p in self.program.constants}.difference(inputs)
         constants = {p: self._constant(p) for p in unread}
         compiled = functools.partial(tile_compiler.compiled, plan, written, self.machine)
@@ -638,7 +638,7 @@ class _Grouping:
         function.names = Counter(step.name for step in steps)
         return Step(NATIVE, function, tuple(map(Place, inputs)), tuple(outputs), True)
 
-    def _redone(self, inputs: list[int], members: list[int]) -> list[Step]:
+    def _numpy_steps(self, inputs: list[int], members: list[int]) -> list[Step]:
         """Return NumPy steps that compute the same as a group, including the views that they read."""
         found, known = set(members), {*inputs, *self.program.constants}
         read = [place for i in members for place in self.given[i].uses]
