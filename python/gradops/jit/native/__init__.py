@@ -1,7 +1,8 @@
 """Native code for recorded programs: a bytecode interpreter for small values, and fused tiles for large arrays.
 
-:func:`lowered` takes a program's rows and returns steps; most of them are then native. :mod:`..emission` calls it for
-each compiled function, and :func:`alone` compiles the body of a loop that runs outside a compiled function.
+:func:`lowered` takes a program's rows and returns steps, native where possible. ``jit/emission.py`` calls it for each
+compiled function. :func:`alone` compiles a single loop; ``jit/loops.py`` and ``jit/control.py`` call it for loops that
+are not part of a native run.
 
 Three words recur. A *slot* (``Place``) is the number of a value in a program. The *machine* is a bytecode interpreter
 written in LLVM IR, which LLVM compiles once for each processor. A *cell* is an index into the machine's memory, a flat
@@ -76,7 +77,7 @@ def lowered(program: Program, rows: Rows, wanted: set[int]) -> tuple[list[Step],
 
 
 class Alone:
-    """A loop's kernel as native code: a function of the arrays of all argument groups, in order."""
+    """A single loop as native code: a function of the arrays of all argument groups, in order."""
 
     def __init__(self, run: Any, order: list[int]):
         self._run, self._order = run, order
@@ -90,10 +91,11 @@ class Alone:
 
 
 def alone(name: str, kernel: Callable, groups: Sequence[Sequence], examples: Sequence) -> Alone | None:
-    """Compile a loop's kernel to native code; return None if that is not possible.
+    """Compile a single loop to native code; return None if that is not possible.
 
     Args:
         name: the name of the loop's op, such as ``"scan"``.
+        kernel: the loop, as the function of a step.
         groups: for each argument of the kernel, its arrays.
         examples: arrays with the shapes and dtypes of the kernel's results.
     """

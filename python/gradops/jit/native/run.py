@@ -149,7 +149,7 @@ class Run:
     def addresses(self, results: Sequence[int]) -> Addresses | None:
         """Return what C code needs to execute the run; None while its loops may still be compiled.
 
-        Also None if a value is not of floats.
+        Also None if an argument or result holds integers.
 
         Args:
             results: positions of the wanted results among the outputs.
