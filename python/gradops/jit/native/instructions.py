@@ -139,7 +139,7 @@ def _compare(predicate: str) -> str:
     return _truth(f"fcmp {predicate} double {{x}}, {{y}}")
 
 
-def _first_if(predicate: str, or_nan: str) -> str:
+def _selection(predicate: str, or_nan: str) -> str:
     """Return IR that selects ``x`` if ``predicate`` holds or ``or_nan`` is NaN, else ``y``.
 
     Args:
@@ -228,10 +228,10 @@ OPERATIONS: dict[str, Operation] = {
 {r} = select i1 {t}p, double 1.0, double {t}s""",
         1,
     ),
-    "maximum": Operation(np.maximum, _first_if("ogt", or_nan="x")),
-    "minimum": Operation(np.minimum, _first_if("olt", or_nan="x")),
-    "fmax": Operation(np.fmax, _first_if("ogt", or_nan="y")),
-    "fmin": Operation(np.fmin, _first_if("olt", or_nan="y")),
+    "maximum": Operation(np.maximum, _selection("ogt", or_nan="x")),
+    "minimum": Operation(np.minimum, _selection("olt", or_nan="x")),
+    "fmax": Operation(np.fmax, _selection("ogt", or_nan="y")),
+    "fmin": Operation(np.fmin, _selection("olt", or_nan="y")),
     "mod": Operation(np.mod, "{r} = call double @remainder(double {x}, double {y}, ptr %functions)"),
     "floor_divide": Operation(
         np.floor_divide, "{r} = call double @floor_divided(double {x}, double {y}, ptr %functions)"

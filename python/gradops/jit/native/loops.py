@@ -1,7 +1,7 @@
 """Lowering rules of loops and branches: ``scan``, ``while_loop`` and ``cond``.
 
 A body's steps are lowered once, into the same bytecode as the steps around the loop, between jump instructions. Each
-rule takes a :class:`.Lowering`, the step and the step's arguments, which ``jit/loops.py`` and ``jit/control.py`` define.
+rule takes a :class:`.Lowering`, the step and its arguments, which ``jit/loops.py`` and ``jit/control.py`` define.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _WORDS = ("out", "a", "b", "c", "n", "sa", "sb", "sc")
 """The words of an instruction after the opcode."""
 
 _JUMPS = ("index", "again", "unless", "require", "outside")
-_OF_NUMBERS = frozenset((*FUSED, *_JUMPS, *ROWS)) - {"load", "store"}
+_SCALAR_ONLY = frozenset((*FUSED, *_JUMPS, *ROWS)) - {"load", "store"}
 """Instructions that have no vector form."""
 
 
@@ -41,39 +41,39 @@ def source(exceptions: int) -> str:
         exceptions: the platform's mask of the floating-point exceptions that NumPy warns about.
     """
     elementwise = [*OPERATIONS, *CALLS]
-    of_numbers = [*elementwise, *ROWS, *_JUMPS]
-    of_vectors = [name for name in NUMBERS if name not in _OF_NUMBERS]
-    targets = {NUMBERS[name]: f"scalar.{name}" for name in of_numbers}
-    targets.update({NUMBERS[name] + VECTOR: "vector.op" for name in of_vectors})
+    scalar_names = [*elementwise, *ROWS, *_JUMPS]
+    vector_names = [name for name in NUMBERS if name not in _SCALAR_ONLY]
+    targets = {NUMBERS[name]: f"scalar.{name}" for name in scalar_names}
+    targets.update({NUMBERS[name] + VECTOR: "vector.op" for name in vector_names})
     # The jump is unchecked, so every possible opcode needs a target.
     targets[END] = "end"
-    on_numbers, on_vectors = _ScalarBlocks(), _VectorBlocks()
-    for name in of_numbers[:-1]:  # the last one, `outside`, is in the template
-        on_numbers.instruction(name)
-    for name in of_vectors:
+    scalars, vectors = _ScalarBlocks(), _VectorBlocks()
+    for name in scalar_names[:-1]:  # the last one, `outside`, is in the template
+        scalars.instruction(name)
+    for name in vector_names:
         if name in elementwise:
-            on_vectors.operation(name)
+            vectors.operation(name)
         elif name in ("dot", "load", "store", *FOLDS):
-            on_vectors.instruction(name)
-    of_rows = dict.fromkeys((*OF_ROWS, *OF_EXPONENTIALS))
-    calls = [machine_parts.CALLED.format(name=name) for name in CALLED if name not in of_rows]
-    calls += [machine_parts.OF_ROW.format(name=name) for name in of_rows]
+            vectors.instruction(name)
+    row_names = dict.fromkeys((*OF_ROWS, *OF_EXPONENTIALS))
+    calls = [machine_parts.CALLED.format(name=name) for name in CALLED if name not in row_names]
+    calls += [machine_parts.OF_ROW.format(name=name) for name in row_names]
     main = machine_parts.MAIN.format(
         exceptions=exceptions,
         table_size=2 * VECTOR,
         targets=", ".join(f"ptr blockaddress(@run, %{targets.get(i, 'unknown')})" for i in range(2 * VECTOR)),
         labels=", ".join(f"label %{label}" for label in dict.fromkeys([*targets.values(), "unknown"])),
-        dispatched_from="".join(f", [%{label}.at, %{label}]" for label in on_numbers.jumps),
+        dispatched_from="".join(f", [%{label}.at, %{label}]" for label in scalars.jumps),
         long=LONG,
         numbers=VECTOR - 1,
         waiting=WAITING,
-        scalar_blocks="\n".join(on_numbers.lines),
+        scalar_blocks="\n".join(scalars.lines),
         vector_words="\n".join(_word(f"%{word}", i) for i, word in enumerate(_WORDS, 1)),
-        vector_cases="\n".join(f"    i32 {NUMBERS[name]}, label %vector.{name}" for name in of_vectors),
+        vector_cases="\n".join(f"    i32 {NUMBERS[name]}, label %vector.{name}" for name in vector_names),
         short=SHORT,
         failed=FAILED,
-        vector_blocks="\n".join([*on_vectors.lines, *calls]),
-        metadata=on_vectors.metadata(),
+        vector_blocks="\n".join([*vectors.lines, *calls]),
+        metadata=vectors.metadata(),
     )
     functions = [machine_parts.text(exceptions), *map(_exponentials_function, OF_EXPONENTIALS)]
     return "\n".join([*functions, main, machine_parts.PARTS.format(failed=FAILED)])

@@ -67,7 +67,7 @@ class Shortened:
         self._gone = np.zeros(len(words), bool)
         self._reader = self._readers(is_read_once)
         for _ in range(2):  # each round removes one negation from a sum of two negated values
-            self._change_signs()
+            self._absorb_negations()
         for _ in range(_ROUNDS):
             self._fuse()
         left = ~self._gone
@@ -97,7 +97,7 @@ class Shortened:
         found[squared[squared >= 0]] = -1
         return found
 
-    def _change_signs(self) -> None:
+    def _absorb_negations(self) -> None:
         """Turn additions of ``-x``, or of a product with ``-x``, into subtractions, and drop the negation."""
         (name, out, x, y, _), reader = self._columns, self._reader
         i = np.flatnonzero((name == _NEGATIVE) & (reader >= 0))
@@ -283,7 +283,7 @@ def tightened(
     def is_needed(cell: int) -> bool:
         return cell in made or is_fixed(cell)
 
-    body = _fused(_signed(body, is_needed), is_needed)
+    body = _fused(_drop_negations(body, is_needed), is_needed)
     for i, (cell, value) in enumerate(zip(cells.tolist(), source.tolist())):
         others = [v for c, v in moves.items() if c != cell]
         # A value that is copied to two cells, and a cell that is the next value of another, need copies after the body.
@@ -309,7 +309,7 @@ def _parsed(words: list[int]) -> list[_Instruction]:
     return found
 
 
-def _signed(body: list[_Instruction], is_needed: Callable[[int], bool]) -> list[_Instruction]:
+def _drop_negations(body: list[_Instruction], is_needed: Callable[[int], bool]) -> list[_Instruction]:
     """Return the body with fewer negations: they move past products, and vanish where a sum can subtract."""
     readers = _readers(body)
     i = 0

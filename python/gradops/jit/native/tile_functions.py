@@ -292,7 +292,7 @@ _COSINE = (
 """Coefficients of ``(cos(x) - 1 + x^2 / 2) / x^4`` in powers of ``x^2``."""
 
 
-def _wave(first: int, last: str) -> str:
+def _sine(first: int, last: str) -> str:
     """Return IR of a sine, shifted by ``first`` quarter turns; ``last`` computes the result from ``signed.d``."""
     return f"""{{t}}turned = fmul double {{x}}, {_literal(2 / math.pi)}
 {{t}}shifted = fadd double {{t}}turned, {_literal(_MAGIC)}
@@ -340,8 +340,8 @@ def _wave(first: int, last: str) -> str:
 
 # The sine of -0.0 is -0.0.
 WAVES = {
-    "sin": _wave(0, "{t}same = fcmp oeq double {x}, 0.0\n{r} = select i1 {t}same, double {x}, double {t}signed.d"),
-    "cos": _wave(1, "{r} = fadd double {t}signed.d, 0.0"),
+    "sin": _sine(0, "{t}same = fcmp oeq double {x}, 0.0\n{r} = select i1 {t}same, double {x}, double {t}signed.d"),
+    "cos": _sine(1, "{r} = fadd double {t}signed.d, 0.0"),
 }
 """LLVM IR of functions that are accurate for operands up to :data:`LARGEST`, by the ufuncs' names."""
 
