@@ -29,7 +29,10 @@ LARGE_TILE = 8192
 """The size of a tile in groups with matrix-vector products, whose calls cost more."""
 
 FULL, COLUMN, ROW, ONE, PRODUCT, SPREAD = "full", "column", "row", "one", "product", "spread"
-"""Kinds of operands in a domain: a full array, a number for each row, one row, one number; the last two are loops."""
+"""The first four are kinds of operands: a full array, a number for each row, one row, one number.
+
+All six say what an instruction covers: see :class:`Instruction`.
+"""
 
 IDENTITIES: dict[np.ufunc, float] = {np.add: 0.0, np.maximum: -np.inf, np.minimum: np.inf}
 """The initial values of reductions."""
