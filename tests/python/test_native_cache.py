@@ -208,7 +208,7 @@ def test_text_that_names_two_blocks_alike_is_not_compiled():
 
     blocks = "br label %a\na:\n br label %b\na:\n br label %b\nb:\n ret i32 0"
     with pytest.raises(RuntimeError, match="Terminator"):
-        machine._object(binding, f"define i32 @f() {{\n {blocks}\n}}\n", *machine._host(binding))
+        machine._object_code(binding, f"define i32 @f() {{\n {blocks}\n}}\n", *machine._host(binding))
 
 
 # Code that crashes the process.
@@ -273,17 +273,17 @@ def test_stored_code_is_tried_in_a_child_after_a_crash(folder, monkeypatch, new_
         stops = "declare void @llvm.trap()\ndefine i32 @run(i64, i64, i64) {\n call void @llvm.trap()\n ret i32 0\n}\n"
         names = "parts tiles tiles.alone record record_again mark_operands mark_results".split()
         stops += "".join(f'define i32 @"{name}"() {{\n ret i32 0\n}}\n' for name in names)
-        cache.write(file.name, machine._object(binding, stops, *host))
+        cache.write(file.name, machine._object_code(binding, stops, *host))
         ended = start(folder)
         ended.communicate()
         assert ended.returncode in (-signal.SIGILL, -signal.SIGTRAP, -signal.SIGABRT)
-        assert not machine._is_run_by_child(file.name)
+        assert not machine._can_child_run(file.name)
     else:
-        assert machine._is_run_by_child(file.name)
+        assert machine._can_child_run(file.name)
         (folder / f"{file.name}.trying").write_text("1")
     before, children = cache.read(file.name), []
-    is_run = machine._is_run_by_child
-    monkeypatch.setattr(machine, "_is_run_by_child", lambda name: children.append(is_run(name)) or children[-1])
+    is_run = machine._can_child_run
+    monkeypatch.setattr(machine, "_can_child_run", lambda name: children.append(is_run(name)) or children[-1])
     machine.machine.cache_clear()
     assert machine.machine() is not None and children == [stored != "ends"]
     assert (cache.read(file.name) == before) == (stored != "ends")
@@ -301,7 +301,7 @@ def test_invalid_stored_code_is_recompiled(folder, new_machine, code):
     (file,) = folder.iterdir()
     names = "parts tiles tiles.alone record record_again mark_operands mark_results".split()
     texts = f"define i32 {code}\n}}\n", *(f'define i32 @"{name}"() {{\n ret i32 0\n}}\n' for name in names)
-    wrong = machine._object(binding, "".join(texts), *machine._host(binding))
+    wrong = machine._object_code(binding, "".join(texts), *machine._host(binding))
     cache.write(file.name, wrong)
     machine.machine.cache_clear()
     assert machine.machine() is not None

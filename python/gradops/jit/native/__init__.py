@@ -1,15 +1,33 @@
-"""Compiled programs at native speed: runs of steps on numbers and small arrays, as code that one compiled loop runs.
+"""Native code for recorded programs: a bytecode interpreter for small values, and fused tiles for large arrays.
 
-``plan`` finds the runs and ``lowering`` writes their code by the rules of a ``registry`` (``rules`` and those of
-``products``, ``positions``, ``systems`` and ``loops``), with the help of ``code``: positions in one flat memory;
-``peephole`` makes it fewer instructions. ``machine`` is the loop (its text in ``machine_source``, the meaning of its
-instructions in ``instructions``), compiled by LLVM once and stored by ``cache``. A ``run`` calls it, replays it with
-NumPy where that would warn, and says which steps are native and why the rest are not. Loops that have run for long
-``loop_compiler`` compiles; the text of instructions is the ``emitter``'s for it as for the machine.
+:func:`lowered` takes a program's rows and returns steps, native where possible. ``jit/emission.py`` calls it for each
+compiled function. :func:`alone` compiles a single loop; ``jit/loops.py`` and ``jit/control.py`` call it for loops that
+are not part of a native run.
 
-Steps on large arrays go another way: ``tiles`` finds the groups of them, ``tile_plan`` writes their instructions, calls
-of the loops of ufuncs, ``tile_source`` is the function that runs these, and ``tile_run`` calls it, in threads. Groups
-that have run for long ``tile_compiler`` compiles, several instructions as one loop.
+Three words recur. A *slot* (``Place``) is the number of a value in a program. The *machine* is a bytecode interpreter
+written in LLVM IR, which LLVM compiles once for each processor. A *cell* is an index into the machine's memory, a flat
+array of 8-byte numbers: each run of native steps has its own.
+
+Steps on single numbers and small arrays become bytecode:
+
+- ``plan`` selects the steps that can be native and groups them into runs.
+- ``lowering`` writes the bytecode of a run. ``code`` allocates its cells and emits instructions, ``number_rows``
+  handles operations on single numbers many at a time, and ``peephole`` merges instructions.
+- ``registry`` has a lowering rule for each op; ``rules``, ``products``, ``positions`` (gather and scatter), ``systems``
+  (linear solves) and ``loops`` define these rules.
+- ``instructions`` defines each opcode; ``machine_source``, ``machine_parts`` and ``emitter`` hold the interpreter's IR,
+  which ``machine`` compiles and ``cache`` stores on disk.
+- ``run`` calls the interpreter, repeats a call with NumPy if NumPy would warn, and reports what is native and why the
+  rest is not.
+- ``loop_compiler`` compiles hot loops of bytecode to machine code.
+
+Steps on large arrays are fused instead. ``tiles`` finds groups of steps that can share one pass over the data,
+``tile_plan`` writes their instructions, which call inner loops of ufuncs, ``tile_source`` holds the IR of the function
+that executes them tile by tile, and ``tile_run`` calls it in threads. ``tile_compiler`` compiles hot groups, several
+instructions as one loop.
+
+``records`` and ``record_source`` record operations on single numbers in bulk, and ``sparse_source`` holds sparse
+Cholesky factorization; both are functions in the same compiled module.
 """
 
 from __future__ import annotations
@@ -21,7 +39,7 @@ from typing import Any
 from ..program import Program
 from ..steps import Step
 from ..table import Rows
-from . import loops as _loops  # noqa: F401  # these register their rules, or their part of the machine's text
+from . import loops as _loops  # noqa: F401  # these modules register their rules, or their part of the LLVM IR
 from . import machine
 from . import machine_source as _machine_source  # noqa: F401
 from . import positions as _positions  # noqa: F401
@@ -42,7 +60,13 @@ __all__ = ["Explained", "Run", "Tiles", "alone", "lowered", "mark_operands"]
 
 
 def lowered(program: Program, rows: Rows, wanted: set[int]) -> tuple[list[Step], Explained]:
-    """The rows of a program as steps, with runs of native code for those that can be native, and an explanation."""
+    """Return a program's rows as steps, native where possible, and an explanation of what is native.
+
+    Args:
+        program: the recorded program that the rows belong to.
+        rows: the rows to execute, in order.
+        wanted: the slots whose values the caller reads.
+    """
     found = machine.machine()
     if found is None or not program.root.is_native:
         return list(rows), Explained(len(rows), [], {}, "native=False" if found else machine.why_not())
@@ -53,7 +77,7 @@ def lowered(program: Program, rows: Rows, wanted: set[int]) -> tuple[list[Step],
 
 
 class Alone:
-    """The kernel of a loop as native code, a function of the arrays in all groups."""
+    """A single loop as native code: a function of the arrays of all argument groups, in order."""
 
     def __init__(self, run: Any, order: list[int]):
         self._run, self._order = run, order
@@ -62,16 +86,18 @@ class Alone:
         return self._run(*[arrays[i] for i in self._order])
 
     def first_rows(self, count: int, last: int) -> Alone:
-        """Return the loop over its first ``count`` rows; ``last`` is the number of the last of them."""
+        """Return the loop over its first ``count`` rows; ``last`` is the number of the last one."""
         return Alone(self._run.first_rows(count, last), self._order)
 
 
 def alone(name: str, kernel: Callable, groups: Sequence[Sequence], examples: Sequence) -> Alone | None:
-    """The kernel of a loop as native code; None where it cannot be that.
+    """Compile a single loop to native code; return None if that is not possible.
 
     Args:
-        groups: arrays, by the kernel's arguments.
-        examples: arrays as it gives them.
+        name: the name of the loop's op, such as ``"scan"``.
+        kernel: the loop, as the function of a step.
+        groups: for each argument of the kernel, its arrays.
+        examples: arrays with the shapes and dtypes of the kernel's results.
     """
     program = Program()
     places = [tuple(program.input(x).place for x in group) for group in groups]

@@ -1,11 +1,13 @@
-"""Store compiled code on disk, load it, and try it in a child process after it has crashed one.
+"""Store compiled code on disk, load it, and detect code that crashed an earlier process.
 
-``GRADOPS_CACHE`` in the environment names the folder; ``0`` or ``off`` turns the cache off. Without it the folder is
-the platform's for caches. R sets it to ``tools::R_user_dir("gradops", "cache")``.
+:mod:`.machine` stores the compiled interpreter here.
 
-Code that is read is run, so the folder and the file must belong to the user, be writable by nobody else, and be no
-links; the file must have the checksum that it begins with. Files are written under another name and then renamed, so
-that processes that start together read a whole one or none.
+The environment variable ``GRADOPS_CACHE`` names the folder; ``0`` or ``off`` turns the cache off. The default is the
+platform's cache folder. R sets the variable to ``tools::R_user_dir("gradops", "cache")``.
+
+Stored code is executed, so the folder and its files must belong to the user, must not be writable by others, and must
+not be links. Each file begins with a checksum of the rest. Files are written under a temporary name and then renamed,
+so processes that start at the same time read a complete file or none.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ except ImportError:  # Windows
 
 _OFF = ("0", "off", "no", "false")
 OUTDATED = 180 * 86_400
-"""The age in seconds at which a file is removed, when another is written: it is of an older version, or made again."""
+"""The age in seconds at which a write removes a file; it belongs to an older version, or will be compiled again."""
 
 
 def directory() -> pathlib.Path | None:
@@ -42,7 +44,7 @@ def directory() -> pathlib.Path | None:
     except RuntimeError:
         return None
     if os.environ.get("HOME") == "" or not home.is_absolute():
-        return None  # not the root's folder, nor the working directory
+        return None  # an empty or relative home would mean the root or the working directory
     if sys.platform == "win32":
         return _absolute("LOCALAPPDATA", home / "AppData" / "Local") / "gradops" / "Cache"
     if sys.platform == "darwin":
@@ -51,7 +53,7 @@ def directory() -> pathlib.Path | None:
 
 
 def _absolute(variable: str, default: pathlib.Path) -> pathlib.Path:
-    """The folder that a variable names; a relative one is invalid and ignored, as XDG's standard asks."""
+    """Return the folder that a variable names; relative paths are ignored, as the XDG standard requires."""
     named = pathlib.Path(os.environ.get(variable, ""))
     return named if named.is_absolute() else default
 
@@ -62,7 +64,7 @@ def read(name: str) -> bytes | None:
     if place is None:
         return None
     try:
-        # Not a pipe's end, which would wait for the other; Windows has neither flag, but one for bytes.
+        # Opening a pipe would block until its other end opens. Windows lacks the first two flags, but needs O_BINARY.
         flags = os.O_RDONLY | sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
         with open(os.open(place / name, flags), "rb") as file:
             status = os.fstat(file.fileno())
@@ -76,12 +78,12 @@ def read(name: str) -> bytes | None:
 
 
 def write(name: str, contents: bytes) -> None:
-    """Store ``contents`` under ``name``, where that can be done, and remove files that are out of date."""
+    """Store ``contents`` under ``name`` and remove outdated files; do nothing if the folder cannot be used."""
     place = _own_directory(make=True)
     if place is None:
         return
     with contextlib.suppress(OSError):
-        handle, written = tempfile.mkstemp(dir=place)  # readable by the user alone
+        handle, written = tempfile.mkstemp(dir=place)  # readable only by the user
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(hashlib.sha256(contents).digest() + contents)
@@ -104,23 +106,24 @@ def remove(name: str) -> None:
 
 @contextlib.contextmanager
 def attempt(name: str) -> Iterator[bool]:
-    """A scope in which the code stored under ``name`` first runs, which may end the process.
+    """Mark a scope in which the code stored under ``name`` runs for the first time, and may crash the process.
 
     Yields:
-        True if an earlier process ended in such a scope; others then wait until this one has left it.
+        True if an earlier process crashed in such a scope. Other processes then wait until this process has left it.
     """
     handle = _marker(f"{name}.trying")
     if handle is None:
         yield False
         return
-    # A process that lives holds a lock, which ends with it. So processes that start together do not take each other for
-    # ended ones, and a mark that nobody locks is of one that was.
+    # A process holds a lock on the marker file for as long as it is in the scope, and the system releases the lock if
+    # the process dies. So a nonempty marker without a lock was left by a crash, and live processes are not mistaken for
+    # crashed ones.
     try:
         _lock(handle)
         is_left = os.fstat(handle).st_size > 0 and _is_alone(handle)
         os.write(handle, b"1")
         yield is_left
-    finally:  # also after an error, which the process survives
+    finally:  # an exception is not a crash
         is_last = _is_alone(handle)
         if is_last:
             os.ftruncate(handle, 0)
@@ -130,7 +133,7 @@ def attempt(name: str) -> Iterator[bool]:
 
 
 def _marker(name: str) -> int | None:
-    """A file that may be written; None where there is none."""
+    """Open a marker file for writing; return None if that fails."""
     place = _own_directory(make=True)
     if place is None:
         return None
@@ -147,7 +150,7 @@ def _lock(handle: int) -> None:
 
 
 def _is_alone(handle: int) -> bool:
-    """True if no other process has locked a file, as none can from now on; where there are no locks, too."""
+    """Return True if no other process has locked a file, and then lock it exclusively; True without locks."""
     if fcntl is None:
         return True
     try:
@@ -161,7 +164,11 @@ def _is_alone(handle: int) -> bool:
 
 
 def _own_directory(make: bool = False) -> pathlib.Path | None:
-    """The folder of the cache, made if need be; None where it is a link, of others, or writable by others."""
+    """Return the cache folder, or None if it is missing, a link, owned by others, or writable by others.
+
+    Args:
+        make: create the folder if it is missing.
+    """
     place = directory()
     if place is None:
         return None

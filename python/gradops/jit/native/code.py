@@ -1,7 +1,9 @@
-"""Code for the native machine while it is written: positions in memory for the elements of each value.
+"""Emit bytecode for the native machine, and allocate the memory cells that it works on.
 
-An op that only moves elements (index, reshape, transpose, stack) writes no code: its result names the positions that
-the operand's elements have.
+:class:`Code` is one bytecode program under construction. The lowering rules call its methods with the cells of operands
+and receive the cells of results; :class:`.run.Run` executes the finished code. Cells of an array are an integer array
+of the value's shape, so an op that only moves elements (indexing, reshape, transpose, stack) emits no instruction:
+NumPy indexes the cells instead.
 """
 
 from __future__ import annotations
@@ -14,31 +16,31 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .instructions import FUNCTIONS, NUMBERS, OPERATIONS, ROWS, SHORT, VECTOR, WHOLES, named
+from .instructions import FUNCTIONS, NUMBERS, OPERATIONS, ROWS, SHORT, VECTOR, WHOLES, integer_instruction
 from .machine import Machine
 
 Cells = "int | np.ndarray"
-"""The position of a number, or an array of the positions of an array's elements, of its shape."""
+"""The cell of a number, or an array's cells, in an array of its shape."""
 
 FLOATS = (np.dtype("float64"), np.dtype("float32"))
 BOOL = np.dtype("bool")
 _ROUNDED = {FLOATS[1]: "single", WHOLES[1]: "narrow"}
-"""The operation that brings a result to a dtype's precision."""
+"""The instruction that rounds or wraps a result to its dtype; memory holds only float64 and int64."""
 
 _FEW = 4
-"""Numbers that are copied by an instruction each, and in loops computed."""
+"""The largest number of elements that are copied, or in loops computed, by one scalar instruction each."""
 
 
 _SOME = 64
-"""Numbers that are looked at as Python's."""
+"""The largest array of cells that is inspected as a Python list, which is faster than NumPy calls on so few."""
 
 
 class NotNative(Exception):
-    """The reason why a step stays a call of NumPy."""
+    """Raised by a lowering rule; the text says why the step must stay a NumPy call."""
 
 
 class Outside(NotNative):
-    """The same of a step in a loop, whose own kernel can run there between two stretches of native code."""
+    """Raised for a step in a loop whose NumPy kernel can be called there, between two stretches of native code."""
 
     def __init__(self, step, reason: object):
         super().__init__(f"`{step.name}` in the loop: {reason}")
@@ -46,17 +48,17 @@ class Outside(NotNative):
 
 
 class OutsideCall:
-    """A kernel that runs while native code waits.
+    """A NumPy kernel that is called while native code is suspended.
 
     Attributes:
-        end: where the instructions after it stand.
+        end: the index of the word where the code resumes.
     """
 
     def __init__(self, kernel: Callable, operands: list[tuple[np.ndarray, np.dtype]], results: list, end: int):
         self._kernel, self._operands, self._results, self.end = kernel, operands, results, end
 
     def run(self, memory: np.ndarray) -> None:
-        """Run the kernel on the memory."""
+        """Call the kernel with operands from the memory, and write its results there."""
         whole = memory.view(np.int64)
         found = self._kernel(*[(whole if t in WHOLES else memory)[cells].astype(t) for cells, t in self._operands])
         for cells, x in zip(self._results, found if isinstance(found, (tuple, list)) else [found]):
@@ -64,7 +66,14 @@ class OutsideCall:
 
 
 class Factor(NamedTuple):
-    """The cells of a matrix' factors, of its exchanges of rows, of 0 if it is singular, and of the exchanges' sign."""
+    """The cells of an LU factorization.
+
+    Attributes:
+        matrix: L and U in one matrix, as LAPACK stores them.
+        rows: the first cell of the row exchanges, which are 32-bit integers.
+        regular: 1 for a regular matrix, 0 for a singular one.
+        sign: the sign of the row permutation.
+    """
 
     matrix: np.ndarray
     rows: int
@@ -73,18 +82,18 @@ class Factor(NamedTuple):
 
 
 class Code:
-    """Instructions, and the memory that they work on.
+    """Bytecode and its memory while they are written.
 
     Attributes:
         words: the instructions.
-        calls: the kernels for which they wait, by number.
-        by_position: cells of arrays that are read or written where values say.
-        size: the size of the memory in numbers.
-        passes: the instructions that loops run in a call, of each its rounds times its body, as if it began once.
-        few: the largest size of an array that is computed by an instruction for each number.
-        initial: its first contents: positions and values.
-        outside: by their ``id`` the steps whose own kernels run, and why.
-        called: the number of these that there are, by op and reason.
+        calls: the NumPy kernels that instructions ``outside`` call, in order.
+        by_position: cells of arrays that are read or written at computed indices.
+        size: the number of cells allocated so far.
+        passes: instructions that loops execute in one call: the sum of iterations times body, each loop entered once.
+        few: the largest array whose elements get one scalar instruction each instead of a vector instruction.
+        initial: initial contents of the memory, as pairs of a first cell and values.
+        outside: by the ``id`` of a step, why its NumPy kernel is called.
+        called: the number of such calls, by op and reason.
     """
 
     def __init__(self, machine: Machine, outside: dict[int, str]):
@@ -107,7 +116,7 @@ class Code:
     # Memory.
 
     def new(self, shape: tuple[int, ...] = ()):
-        """Cells of their own for a value of that shape."""
+        """Allocate consecutive cells for a value of a shape."""
         count = 1
         for n in shape:
             count *= n
@@ -122,13 +131,13 @@ class Code:
         return line.reshape(shape)
 
     def whole(self, value):
-        """The cells of whole numbers that are the same at each call."""
+        """Return the cells of a constant integer or integer array."""
         return self.constant(np.asarray(value, np.int64).view(np.float64))
 
     def constant(self, value):
-        """The cells of a value that is the same at each call."""
+        """Return the cells of a constant; equal numbers share a cell."""
         if isinstance(value, (bool, int, float, np.generic)) or not value.ndim:
-            # By its bits: 0.0 and -0.0 are equal, but no one constant, and a NaN is not equal to itself.
+            # The key is the bits: 0.0 and -0.0 compare equal but are different constants, and NaN differs from itself.
             number = np.float64(value)
             key = number.tobytes()
             found = self._numbers.get(key)
@@ -142,7 +151,7 @@ class Code:
         return cells
 
     def template(self) -> np.ndarray:
-        """The memory before the first call."""
+        """Return the initial memory, which each call starts from."""
         memory = np.zeros(max(self.size, 1))
         for start, values in self.initial:
             memory[start : start + values.size] = values
@@ -151,7 +160,7 @@ class Code:
     # Instructions.
 
     def number(self, name: str, operands: list) -> int:
-        """The cell of an operation's result on single numbers of float64."""
+        """Emit an operation on float64 numbers; return the cell of its result."""
         number, last = self.form(name)
         out = self.size
         self.size = out + 1
@@ -159,7 +168,10 @@ class Code:
         return out
 
     def numbers(self, name: str, *operands: np.ndarray) -> np.ndarray:
-        """The cells of one operation's results on many single numbers, in turn: an operand may be an earlier result."""
+        """Emit an operation once for each element of the operands; return the cells of the results.
+
+        The instructions execute in order, so an operand may be an earlier result.
+        """
         number, last = self.form(name)
         count = len(operands[0])
         words = np.empty((count, SHORT), np.intc)
@@ -172,7 +184,7 @@ class Code:
         return out
 
     def form(self, name: str) -> tuple[int, list[int]]:
-        """The number of an operation on single numbers, and the words after its operands."""
+        """Return the opcode of an operation on numbers, and the words that follow its operands."""
         form = self._forms.get(name)
         if form is None:
             number, last = self._operation(name)
@@ -181,20 +193,25 @@ class Code:
         return form
 
     def elementwise(self, name: str, operands: list, shape: tuple[int, ...], dtype):
-        """The cells of an operation's result; of a function's where ``name`` is one of :data:`FUNCTIONS`.
+        """Emit an elementwise operation or function; return the cells of its result.
+
+        Args:
+            name: an elementwise instruction for floats, or one of :data:`FUNCTIONS`.
+            operands: cells that broadcast to ``shape``.
+            dtype: the dtype of the result; for an integer dtype the integer instruction is used.
 
         Raises:
-            NotNative: an operation on whole numbers that there is not.
+            NotNative: there is no such instruction for integers.
         """
         if dtype in WHOLES:
-            found = named(name)
+            found = integer_instruction(name)
             if found is None:
                 raise NotNative(f"dtype {dtype}")
             name = found
         return self.written(name, operands, shape, dtype)
 
     def written(self, name: str, operands: list, shape: tuple[int, ...], dtype):
-        """The same, of an instruction's own name."""
+        """Emit the elementwise instruction of exactly this name; otherwise as :meth:`elementwise`."""
         number, last = self._operation(name)
         if shape == ():
             out = self.size
@@ -217,8 +234,8 @@ class Code:
         return out
 
     def reduced(self, name: str, cells: np.ndarray, dtype) -> int:
-        """A number of all elements of a vector of cells."""
-        if len(cells) == 1:  # of a sum, which begins with 0.0, another zero where it is -0.0
+        """Emit a reduction of a vector to a number, one of :data:`.REDUCTIONS`; return its cell."""
+        if len(cells) == 1:  # NumPy's sum starts from 0.0, which turns -0.0 into 0.0
             return self.number("add", [int(cells[0]), self.constant(0.0)]) if name == "sum" else int(cells[0])
         out = self.new()
         start, stride = self._progression(cells)
@@ -226,8 +243,8 @@ class Code:
         self._round(out, 0, dtype)
         return out
 
-    def of_row(self, name: str, cells: np.ndarray, dtype=None) -> np.ndarray:
-        """The cells of a vector's image by one of :data:`OF_ROWS`."""
+    def row_function(self, name: str, cells: np.ndarray, dtype=None) -> np.ndarray:
+        """Emit a function from a vector to a vector, one of :data:`.OF_ROWS`; return the cells of the result."""
         out = self.new((len(cells),))
         start, stride = self._progression(cells)
         self._write_vector(NUMBERS[name], int(out[0]), [start], len(cells), (stride,))
@@ -235,17 +252,15 @@ class Code:
         return out
 
     def picked(self, cells: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """The cells of the elements of a vector at positions that are known to be inside."""
+        """Emit a gather from a vector at computed indices, which must be in bounds; return the cells of the result."""
         out = self.new(positions.shape)
         start, stride = self._progression(cells)
         self.by_position.append(range(start, start + stride * len(cells)))
-        self._write_vector(
-            NUMBERS["pick"], int(out.flat[0]), [start, self.side_by_side(positions)], out.size, (stride,)
-        )
+        self._write_vector(NUMBERS["pick"], int(out.flat[0]), [start, self.contiguous(positions)], out.size, (stride,))
         return out
 
     def dot(self, x: np.ndarray, y: np.ndarray, dtype) -> int:
-        """The sum of products of two vectors of cells."""
+        """Emit the dot product of two vectors; return the cell of the result."""
         out = self.new()
         (a, sa), (b, sb) = self._progression(x), self._progression(y)
         self._write_vector(NUMBERS["dot"], out, [a, b], len(x), (sa, sb))
@@ -253,7 +268,7 @@ class Code:
         return out
 
     def product(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """The cells of the product of two matrices of float64, by BLAS."""
+        """Emit a call of BLAS for the product of two float64 matrices; return the cells of the result."""
         out = self.new((len(x), y.shape[1]))
         (a, sa), (b, sb) = self._matrix(x), self._matrix(y)
         number = NUMBERS["product"] | VECTOR
@@ -261,43 +276,46 @@ class Code:
         return out
 
     def factor(self, a: np.ndarray) -> Factor:
-        """The factor of a square matrix by LAPACK, taken once for all that follows in straight code."""
+        """Emit a call of LAPACK that factors a square matrix, unless straight-line code before it has already."""
         found = self._factors.get(a.tobytes())
         if found is None:
             n = len(a)
-            found = Factor(self._by_column(a), int(self.new((n,))[0]), self.new(), self.new())
+            found = Factor(self._column_major(a), int(self.new((n,))[0]), self.new(), self.new())
             self._factors[a.tobytes()] = found
             words = (found.matrix[0, 0], found.rows, found.regular, found.sign, n, 0, 0, 0, 0)
             self.words.extend(map(int, (NUMBERS["factor"] | VECTOR, *words)))
         return found
 
     def solved(self, a: np.ndarray, b: np.ndarray) -> tuple[Factor, np.ndarray]:
-        """The factor of a matrix, or of its transpose if that has one, and the solution for some right sides."""
-        # A backward pass solves with the transpose of the matrix that the forward pass has factored; LAPACK solves both
-        # with one factor.
+        """Emit a call of LAPACK that solves ``a x = b``; return the factor used and the cells of ``x``."""
+        # A backward pass solves with the transpose of the matrix that the forward pass factored. LAPACK solves both
+        # systems with one factorization.
         turned = a.tobytes() not in self._factors and np.ascontiguousarray(a.T).tobytes() in self._factors
-        factor, out = self.factor(np.ascontiguousarray(a.T) if turned else a), self._by_column(b)
+        factor, out = self.factor(np.ascontiguousarray(a.T) if turned else a), self._column_major(b)
         words = (out[0, 0], factor.matrix[0, 0], factor.rows, out.shape[1], len(a), int(turned), 0, 0, 0)
         self.words.extend(map(int, (NUMBERS["solved"] | VECTOR, *words)))
         return factor, out
 
     def inverse(self, a: np.ndarray) -> tuple[Factor, np.ndarray]:
-        """The factor of a matrix, and its inverse."""
+        """Emit a call of LAPACK that inverts a matrix; return the factor used and the cells of the inverse."""
         factor, room = self.factor(a), self.new((len(a),))
-        out = self._by_column(factor.matrix)
+        out = self._column_major(factor.matrix)
         words = (out[0, 0], factor.rows, room[0], 0, len(a), 0, 0, 0, 0)
         self.words.extend(map(int, (NUMBERS["inverse"] | VECTOR, *words)))
         return factor, out
 
-    def _by_column(self, cells: np.ndarray) -> np.ndarray:
-        """A copy whose columns lie one after the other."""
+    def _column_major(self, cells: np.ndarray) -> np.ndarray:
+        """Emit a copy of a matrix in column-major order; return its cells."""
         turned = cells.T
         out = self.new(turned.shape)
         self._copy(turned.ravel(), int(out[0, 0]))
         return out.T
 
     def _matrix(self, cells: np.ndarray) -> tuple[int, int]:
-        """First position and distance of rows, negative of columns; elements at other positions are put together."""
+        """Return the first cell and the row stride of a matrix; for contiguous columns, minus the column stride.
+
+        The matrix is copied first if neither its rows nor its columns are contiguous.
+        """
         rows, columns = cells.shape
         first = int(cells[0, 0])
         down = int(cells[1, 0]) - first if rows > 1 else columns
@@ -307,34 +325,34 @@ class Code:
                 return first, down
             if down == 1 and right >= rows:
                 return first, -right
-        return self.side_by_side(cells), columns
+        return self.contiguous(cells), columns
 
     def copied(self, cell: int) -> int:
-        """A cell of its own with a number, which may be written over."""
+        """Emit a copy of a number to a new cell, which the caller may overwrite."""
         return self.number("copy", [cell])
 
     def move(self, source: np.ndarray, cells: np.ndarray) -> None:
-        """Write the values in ``source`` to ``cells``, which may be among those of ``source``."""
+        """Emit a copy from ``source`` to ``cells``, which may overlap."""
         changed = source != cells
         source, cells = source[changed], cells[changed]
-        # A state whose parts change places (`a, b = b, a`) would be half written when it is read: the old values are
-        # put elsewhere first.
+        # A state whose parts are swapped (`a, b = b, a`) would be half overwritten when it is read, so overlapping
+        # values are copied elsewhere first.
         if np.isin(source, cells).any():
             source = np.arange(cells.size) + self._gathered(source)
         for part in np.split(np.arange(cells.size), np.flatnonzero(np.diff(cells) != 1) + 1):
             if part.size:
                 self._copy(source[part], int(cells[part[0]]))
 
-    # Positions, loops and branches.
+    # Computed indices, loops and branches.
 
     @contextlib.contextmanager
     def looping(self):
-        """A scope for code that runs many times: small arrays are computed number by number.
+        """Enter the scope of a loop body, where arrays of up to four elements are computed by scalar instructions.
 
-        That is quicker than as vectors, and leaves :mod:`.peephole` more to do.
+        Scalar instructions are faster than vector instructions on so few elements, and :mod:`.peephole` can merge them.
         """
-        # A factor that was taken before the loop is of another matrix in the next round, and one taken inside may be of
-        # none after it, where the loop's body was skipped: neither is known on the other side. So it is with elements.
+        # Factors and gathered copies are reused only within straight-line code: one from before the loop is stale in
+        # the next iteration, and one from inside may never have been computed if the body was skipped.
         before, self.few = self.few, _FEW
         self._forget()
         try:
@@ -347,18 +365,25 @@ class Code:
         self._factors.clear()
         self._together.clear()
 
-    def here(self) -> int:
-        """The place of the next instruction."""
+    def next_word(self) -> int:
+        """Return the index of the next instruction's first word."""
         return len(self.words)
 
     def load(self, cells, source: int, counter: int, stride: int | None = None) -> None:
-        """Write the row of that number, of those from ``source`` on, to ``cells``; both lie side by side."""
+        """Emit a copy of one row to ``cells``.
+
+        Args:
+            cells: consecutive cells, which receive the row.
+            source: the first cell of row 0.
+            counter: the cell of the row's number, an integer.
+            stride: cells from one row to the next; the size of a row by default.
+        """
         size = np.size(cells)
         self._rows("load", int(np.min(cells)) if size else 0, source, counter, size, stride)
 
     def store(self, cells, room: int, counter: int, stride: int | None = None) -> None:
-        """Write ``cells`` to the row of that number from ``room`` on."""
-        self._rows("store", room, self.side_by_side(cells), counter, np.size(cells), stride)
+        """Emit a copy of ``cells`` to one row; ``room`` is the first cell of row 0, the rest as in :meth:`load`."""
+        self._rows("store", room, self.contiguous(cells), counter, np.size(cells), stride)
 
     def _rows(self, name: str, out: int, a: int, counter: int, size: int, stride: int | None) -> None:
         stride = size if stride is None else stride
@@ -369,19 +394,22 @@ class Code:
             self._write_vector(NUMBERS[name], out, [a, counter], size, (stride,))
 
     def index(self, cell: int, size: int, axis: int) -> int:
-        """The cell of a whole number as a position among ``size``; the program ends where it is none."""
+        """Emit a bounds check of an index into an axis of ``size``; return the cell of the nonnegative index.
+
+        Execution ends if the index is out of bounds.
+        """
         out = self.size
         self.size += 1
         self.words.extend((NUMBERS["index"], out, cell, size, axis))
         return out
 
-    def with_checks(self, words: np.ndarray, first: int, determinants: np.ndarray, zero: int) -> np.ndarray:
-        """Instructions in rows, after those of determinants others that end the program where one is 0.
+    def insert_checks(self, words: np.ndarray, first: int, determinants: np.ndarray, zero: int) -> np.ndarray:
+        """Insert checks into a table of instructions that end execution if a determinant is 0.
 
         Args:
-            words: the instructions, which come next.
-            first: the cell of the first one's result, after which the others' come.
-            determinants: cells, in rising order.
+            words: one instruction per row, to be appended next.
+            first: the cell of the first row's result; the other results follow it.
+            determinants: the cells to check, in increasing order; each check follows the instruction that computes it.
             zero: the cell of 0.
         """
         count, (number, more) = len(determinants), self.form("not_equal")
@@ -394,32 +422,38 @@ class Code:
         return np.insert(words, np.repeat(before, 2), checks.reshape(-1, SHORT), 0)
 
     def call(self, kernel: Callable, given: list[tuple[np.ndarray, np.dtype]], results: list) -> None:
-        """Run ``kernel`` on arrays, by their cells and dtypes, which gives those with the cells of ``results``."""
+        """Emit a call of a NumPy kernel.
+
+        Args:
+            kernel: takes arrays and returns one array or several.
+            given: the cells and dtype of each operand.
+            results: the cells of each result.
+        """
         self.words.extend((NUMBERS["outside"], len(self.calls), 0, 0, 0))
-        self.calls.append(OutsideCall(kernel, given, results, self.here()))
+        self.calls.append(OutsideCall(kernel, given, results, self.next_word()))
 
     def require(self, cell: int) -> None:
-        """End the program where ``cell`` is 0, as NumPy's kernels must run."""
+        """Emit a check that ends execution if ``cell`` is 0; the reference executor then repeats the run."""
         self.words.extend((NUMBERS["require"], cell, 0, 0, 0))
 
     def skip_unless(self, cell: int) -> int:
-        """Go on elsewhere where ``cell`` is 0: at the place where :meth:`lands` is called with this result."""
+        """Emit a forward jump that is taken if ``cell`` is 0; pass the result to :meth:`set_target` at the target."""
         self._forget()
         self.words.extend((NUMBERS["unless"], cell, 0, 0, 0))
         return len(self.words) - SHORT
 
-    def lands(self, skip: int) -> None:
-        """Set the place where a skip continues: here."""
+    def set_target(self, skip: int) -> None:
+        """Set the target of a forward jump to the next instruction."""
         self._forget()
         self.words[skip + 2] = len(self.words) - skip
 
-    def again(self, top: int, counter: int, order: range) -> None:
-        """Go back to the instruction at ``top`` with the next number, after the last go on."""
-        self.passes += len(order) * (self.here() - top) // SHORT
-        self.words.extend((NUMBERS["again"], counter, self.here() - top, order.step, order[-1]))
+    def end_loop(self, top: int, counter: int, order: range) -> None:
+        """Emit the end of a loop: step the counter and jump back to ``top``, or fall through after the last number."""
+        self.passes += len(order) * (self.next_word() - top) // SHORT
+        self.words.extend((NUMBERS["again"], counter, self.next_word() - top, order.step, order[-1]))
 
-    def side_by_side(self, cells) -> int:
-        """The first of the positions where a value's elements lie one after the other, row by row."""
+    def contiguous(self, cells) -> int:
+        """Return the first of consecutive cells that hold a value in row-major order; scattered values are copied."""
         if type(cells) is int:
             return cells
         flat = cells.ravel()
@@ -436,10 +470,10 @@ class Code:
         return NUMBERS[call], [self.machine.needs(name)]
 
     def _round(self, out: int, count: int, dtype) -> None:
-        """Bring the numbers just written to the precision of float32 or int32, where they are of that dtype."""
-        # Memory is doubles and int64's alone. An operation on two float32 numbers in double precision, rounded once,
-        # has the bits of float32's own for sums, products, quotients and roots (Figueroa 1995); int32 wraps as its low
-        # 32 bits do.
+        """Round the results just written to float32 or wrap them to int32, if that is their dtype."""
+        # Memory holds only float64 and int64. For sums, products, quotients and roots, an operation on two float32
+        # numbers in double precision that is then rounded has the bits of the float32 operation (Figueroa 1995); int32
+        # wraps like the low 32 bits of int64.
         rounded = _ROUNDED.get(dtype)
         if rounded is None:
             return
@@ -458,17 +492,17 @@ class Code:
         self.words.extend((number | VECTOR, out, a, b, c, count, sa, sb, sc, 0))
 
     def _flat(self, cells, shape: tuple[int, ...]):
-        """A number's position, or those of all elements of an array of ``shape``."""
+        """Return the cell of a number, or the cells of an operand broadcast to ``shape`` as a vector."""
         if type(cells) is int:
             return cells
         return (cells if cells.shape == shape else np.broadcast_to(cells, shape)).ravel()
 
     def _progression(self, flat) -> tuple[int, int]:
-        """First position and stride; elements at other positions are put together first."""
+        """Return the first cell and the stride of a vector; scattered elements are copied first."""
         if type(flat) is int:
             return flat, 0
         line = self._lines.get(id(flat.base))
-        if line is not None and flat.size == line.size and flat.strides == line.strides:  # all of it, as it was made
+        if line is not None and flat.size == line.size and flat.strides == line.strides:  # a whole value from `new`
             return int(flat[0]), 1
         first, *second = flat[:2].tolist()
         if not second:
@@ -477,7 +511,7 @@ class Code:
         return (first, stride) if _is_progression(flat, stride) else (self._gathered(flat), 1)
 
     def _gathered(self, flat: np.ndarray) -> int:
-        """The first cell of the values in cells, put together once for all that follows in straight code."""
+        """Return the first cell of a contiguous copy, shared by the straight-line code that follows."""
         key = flat.tobytes()
         out = self._together.get(key)
         if out is None:
@@ -487,7 +521,7 @@ class Code:
         return out
 
     def _copy(self, flat: np.ndarray, out: int) -> None:
-        """Write the values in cells to those from ``out`` on."""
+        """Emit a copy of a vector of cells to consecutive cells from ``out`` on."""
         if flat.size <= _FEW:
             for i, cell in enumerate(flat.tolist()):
                 self._write(NUMBERS["copy"], out + i, [cell], [])
@@ -501,7 +535,7 @@ class Code:
 def _is_progression(flat: np.ndarray, stride: int) -> bool:
     if flat.size > _SOME:
         return bool((flat[1:] - flat[:-1] == stride).all())
-    some = flat.tolist()  # NumPy's calls would take longer
+    some = flat.tolist()  # faster than NumPy calls on so few
     first, last = some[0], some[-1]
     if stride == 0:
         return some.count(first) == len(some)

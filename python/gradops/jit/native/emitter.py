@@ -1,7 +1,8 @@
-"""LLVM's text of the machine's instructions, written once: for the machine itself, and for a loop that is compiled.
+"""Emit LLVM IR for the machine's instructions, both for the interpreter and for compiled loops.
 
-The machine reads an instruction's words as it runs, so that they are names in its text, and a vector is a loop. Where a
-loop is compiled the words are known, and a vector's elements are written one by one.
+:mod:`.machine_source` passes the names of IR values for an instruction's words, which the interpreter reads at run
+time, and a vector becomes an IR loop. :mod:`.loop_compiler` passes integers, as the words are known, and a vector's
+elements are unrolled.
 """
 
 from __future__ import annotations
@@ -13,24 +14,24 @@ from .instructions import CALLS, FUNCTION_NUMBERS, OPERATIONS, ROWS
 from .llvm import Text
 
 Number = int | str
-"""A whole number, or its name in the text."""
+"""An integer, or the name of an integer in the IR."""
 
 FOLDS = {"prod": "multiply", "max": "maximum", "min": "minimum"}
-"""Reductions of a vector that take its elements in their order, by the operation on two."""
+"""Reductions of a vector from left to right, with the operation on two numbers that they repeat."""
 
 OF_EXPONENTIALS = ("logsumexp", "softmax", "log_softmax")
 
 
 def operands(name: str) -> int:
-    """The number of operands of an elementwise instruction."""
+    """Return the number of operands of an elementwise instruction."""
     return OPERATIONS[name].operands if name in OPERATIONS else int(name[-1])
 
 
 class Emitter(Text):
-    """The text of instructions, which work on ``%memory`` and call ``%functions``.
+    """Emits instructions that work on ``%memory`` and call functions of the table ``%functions``.
 
     Attributes:
-        sums: by the cells of numbers the largest, and the sum of the exponentials of what they are less than it.
+        sums: for the cells of a vector, its maximum and the sum of ``exp(x - maximum)``, once these are computed.
     """
 
     def __init__(self, here: str = "entry"):
@@ -38,13 +39,13 @@ class Emitter(Text):
         self.sums: dict[tuple[Number, ...], tuple[str, str]] = {}
 
     def target(self, words: Number) -> str:
-        """The label of the instruction that begins so many words after this one."""
+        """Return the label of the instruction that begins this number of words after the current one."""
         raise NotImplementedError
 
     # Cells.
 
     def cell(self, cell: Number, is_written: bool = False) -> str:
-        """The pointer to a cell."""
+        """Return the pointer to a cell."""
         return self.at("%memory", cell)
 
     def read(self, cell: Number, kind: str = "double") -> str:
@@ -54,7 +55,7 @@ class Emitter(Text):
         self.store(kind, value, self.cell(cell, is_written=True))
 
     def place(self, first: Number, i: Number, stride: Number = 1) -> Number:
-        """The cell that is so many strides after another."""
+        """Return the cell ``first + i * stride``."""
         if isinstance(first, int) and isinstance(i, int) and isinstance(stride, int):
             return first + i * stride
         return self.number("add", first, self.number("mul", i, stride))
@@ -62,21 +63,21 @@ class Emitter(Text):
     # Instructions on numbers.
 
     def write_short(self, name: str, words: Sequence[Number]) -> None:
-        """Write an instruction on numbers; the text goes on where the next instruction is the one behind it."""
+        """Write an instruction on numbers; writing continues in the block that falls through to the next one."""
         out, a, b, c = words
         if name in OPERATIONS or name in CALLS:
             self.write_elementwise(name, words)
         elif name in ROWS:
             self.write_row(name, words, c, ROWS[name][1])
         elif name == "index":
-            # A position is compared without a sign: one that is still below 0 is beyond every size.
+            # An unsigned comparison: an index that is still negative exceeds every size.
             number = self.read(a, "i64")
             is_negative = self.line(f"icmp slt i64 {number}, 0")
             at = self.number("add", number, self.line(f"select i1 {is_negative}, i64 {b}, i64 0"))
             self.write(out, at, "i64")
-            self.go_on(self.line(f"icmp ult i64 {at}, {b}"), "failed")
+            self.guard(self.line(f"icmp ult i64 {at}, {b}"), "failed")
         elif name == "again":
-            # The comparison comes before the step, so the counter ends on its last number, and a body runs once.
+            # The comparison precedes the step, so the counter ends at its last number, and a body runs at least once.
             number = self.read(out, "i64")
             back, after = self.label(), self.label()
             self.branch(self.line(f"icmp eq i64 {number}, {c}"), after, back)
@@ -86,17 +87,17 @@ class Emitter(Text):
             self.begin(after)
         elif name in ("unless", "require"):
             holds = self.line(f"fcmp une double {self.read(out)}, 0.0")
-            self.go_on(holds, "failed" if name == "require" else self.target(a))
+            self.guard(holds, "failed" if name == "require" else self.target(a))
 
     def write_elementwise(self, name: str, cells: Sequence[Number]) -> None:
-        """Write an operation on the cells of its result and operands; a call's last word is its function."""
+        """Write an operation, given the cells of its result and operands; a call's last word is its function."""
         out, *given = cells
         count = operands(name)
         values = [self.read(cell) for cell in given[:count]]
         self.write(out, self.elementwise(name, values, given[count] if name in CALLS else 0))
 
     def elementwise(self, name: str, values: Sequence[str], function: Number) -> str:
-        """The result of an operation, or of a call of the function of that number."""
+        """Write an operation on values, or a call of a function given by its number; return the result's name."""
         if name in OPERATIONS:
             return self.computed(OPERATIONS[name].source, values)
         given, address = ", ".join(f"double {x}" for x in values), self.function(function)
@@ -105,18 +106,18 @@ class Emitter(Text):
         return self.line(f"call double {address}({given})")
 
     def function(self, number: Number) -> str:
-        """The address of a function that the machine calls."""
+        """Load the address of a function from the table."""
         return self.line(f"ptr %functions[{number}]")
 
-    # Instructions on vectors, those that take one element after the other.
+    # Instructions on vectors that process one element after the other.
 
     def write_long(self, name: str, words: Sequence[Number]) -> None:
-        """Write an instruction on vectors: one of :data:`FOLDS`, ``dot``, a load or store, or of exponentials."""
+        """Write a vector instruction: one of :data:`FOLDS` or :data:`OF_EXPONENTIALS`, ``dot``, a load or a store."""
         out, a, b, _, count, sa, sb = words[:7]
         if name in ROWS:
             self.write_row(name, words, sa, count)
         elif name in OF_EXPONENTIALS:
-            self._write_of_exponentials(name, out, a, sa, count)
+            self._write_softmax(name, out, a, sa, count)
         elif name == "dot":
 
             def added(i: Number, total: str) -> str:
@@ -128,16 +129,21 @@ class Emitter(Text):
             self.write(out, self.folded(FOLDS[name], lambda i: self.read(self.place(a, i, sa)), count))
 
     def accumulated(self, first: int, count: Number, start: str, step: Callable[[Number, str], str]) -> str:
-        """The number that steps make of another, one for each element from one on."""
+        """Write a fold of elements ``first`` to ``count``; return the final value.
+
+        Args:
+            start: the initial value.
+            step: writes one step for an element's number and the value so far, and returns the new value.
+        """
         if isinstance(count, int):
             return functools.reduce(lambda total, i: step(i, total), range(first, count), start)
         (total,) = self.loop(str(first), count, 1, [("double", start)], lambda i, state: [step(i, *state)])
         return total
 
     def each(self, count: Number, body: Callable[[Number], None]) -> None:
-        """Write ``body`` for each element."""
+        """Write ``body`` for each element, unrolled if the count is known."""
 
-        def one(i: Number, _: list) -> list:
+        def iteration(i: Number, _: list) -> list:
             body(i)
             return []
 
@@ -145,15 +151,15 @@ class Emitter(Text):
             for i in range(count):
                 body(i)
         else:
-            self.loop("0", count, 1, [], one)
+            self.loop("0", count, 1, [], iteration)
 
     def folded(self, name: str, element: Callable[[Number], str], count: Number) -> str:
-        """What an operation on two makes of a vector's elements in their order."""
+        """Write a reduction of a vector from left to right; return its result."""
         source = OPERATIONS[name].source
         return self.accumulated(1, count, element(0), lambda i, total: self.computed(source, (total, element(i))))
 
     def write_row(self, name: str, words: Sequence[Number], stride: Number, count: Number) -> None:
-        """Write a load or store of cells that lie side by side, at a row whose number another cell holds."""
+        """Write a load or store of contiguous cells, at a row whose number is in cell ``counter``."""
         out, a, counter = words[:3]
         is_load = ROWS[name][0] == "load"
         row, near = (a, out) if is_load else (out, a)
@@ -168,19 +174,19 @@ class Emitter(Text):
             else:
                 self.store("double", value, self.at(far, i))
 
-        if isinstance(count, int):  # all are read before LLVM would have to ask whether one is written over
+        if isinstance(count, int):  # all reads come first, so LLVM need not prove that no write changes a later read
             for i, value in enumerate([read(i) for i in range(count)]):
                 write(i, value)
         else:
             self.each(count, lambda i: write(i, read(i)))
 
-    # Softmax and its like: of what numbers are less than the largest of them.
+    # Softmax, log-softmax and log-sum-exp, which subtract the maximum first.
 
     def is_kept(self, cells: Sequence[Number]) -> bool:
-        """True if nothing but :meth:`write` changes cells."""
+        """Return True if only :meth:`write` changes these cells."""
         return False
 
-    def _write_of_exponentials(self, name: str, out: Number, a: Number, stride: Number, count: Number) -> None:
+    def _write_softmax(self, name: str, out: Number, a: Number, stride: Number, count: Number) -> None:
         cells = tuple(self.place(a, i, stride) for i in range(count)) if isinstance(count, int) else ()
         exp, log = (self.function(FUNCTION_NUMBERS[name]) for name in ("exp", "log"))
 
@@ -212,14 +218,14 @@ class Emitter(Text):
             def divided(i: Number) -> str:
                 return self.line(f"fdiv double {self.read(self.place(out, i))}, {whole}")
 
-            if self.is_kept(cells):  # unless the results, which are written now, take the operands' cells
+            if self.is_kept(cells):  # the writes below drop the entry again if they overwrite these cells
                 self.sums[cells] = top, whole
             self.each(count, lambda i: self.write(self.place(out, i), divided(i)))
         elif name == "log_softmax":
             whole = logarithm()
             self.each(count, lambda i: self.write(self.place(out, i), self.line(f"fsub double {less(i)}, {whole}")))
         else:
-            # Of an infinite largest number the differences would be NaN; it is the result itself.
+            # If the maximum is infinite, the differences would be NaN; the result is the maximum.
             size = self.line(f"call double @llvm.fabs.f64(double {top})")
             is_finite = self.line(f"fcmp olt double {size}, 0x7FF0000000000000")
             self.write(out, self.chosen(is_finite, lambda: self.line(f"fadd double {logarithm()}, {top}"), top))

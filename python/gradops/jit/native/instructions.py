@@ -1,9 +1,11 @@
-"""The instructions of the native machine, each with its meaning in NumPy and its code in LLVM.
+"""The native machine's instruction set: for each instruction its opcode, its NumPy equivalent and its LLVM IR.
 
-Values are doubles in one flat memory; those of float32 are doubles that are float32's, truth values 0 and 1, whole
-numbers have the bits of an int64 (below). An instruction is five 32-bit words, ``(operation, result, a,
-b, c)``, of which the last four are positions in memory; one on vectors has five more, ``(n, stride of a, stride of b,
-stride of c, unused)``, and its results lie side by side.
+:mod:`.code` emits these instructions, and :mod:`.emitter` and :mod:`.machine_source` write the IR that executes them.
+
+The machine's memory is a flat array of 8-byte cells. A float32 value is stored as the equal float64, a boolean as 0.0
+or 1.0, and an integer as the bits of an int64. An instruction has five 32-bit words, ``(opcode, result, a, b, c)``, of
+which the last four are usually cells. A vector instruction has five more, ``(n, stride of a, stride of b, stride of c,
+unused)``, and its results are contiguous.
 """
 
 from __future__ import annotations
@@ -18,9 +20,8 @@ import numpy as np
 
 from . import tile_functions
 
-# Instructions on whole numbers, which stand in memory as the 64 bits of an int64.
-#
-# Those of int32 are int64's that ``narrow`` has wrapped to 32 bits, as NumPy's wrap.
+# Instructions on integers, which memory holds as the bits of an int64. For int32 the same instructions are followed by
+# `narrow`, which wraps the result to 32 bits as NumPy does.
 
 WHOLES = (np.dtype("int64"), np.dtype("int32"))
 
@@ -45,7 +46,7 @@ _LIKE: dict[str, str] = {
 {t}s = shl i64 {t}x, {t}n
 {t}r = select i1 {t}c, i64 {t}s, i64 0""",
     "right_shift": "{t}c = icmp ult i64 {t}y, 64\n{t}n = select i1 {t}c, i64 {t}y, i64 63\n{t}r = ashr i64 {t}x, {t}n",
-    # by divisors other than 0 and -1, which the rules see to
+    # for divisors other than 0 and -1; the lowering rules ensure that
     "fmod": "{t}r = srem i64 {t}x, {t}y",
     "floor_divide": """{t}q = sdiv i64 {t}x, {t}y
 {t}l = srem i64 {t}x, {t}y
@@ -72,11 +73,11 @@ _COMPARED = {
     "greater_equal": "sge",
 }
 _UNCHANGED = ("floor", "ceil", "trunc", "rint", "copy", "where")
-"""Instructions that are the same for whole numbers as for others."""
+"""Instructions that leave integers unchanged, or work on any 8 bytes."""
 
 
-def named(name: str) -> str | None:
-    """The counterpart for whole numbers of an instruction for floats; None where there is none."""
+def integer_instruction(name: str) -> str | None:
+    """Return the integer counterpart of an instruction for floats, or None if integers lack it."""
     if name in _LIKE or name in _COMPARED:
         return f"whole_{name}"
     return name if name in ("copy", "where") else "copy" if name in _UNCHANGED else None
@@ -87,8 +88,8 @@ _Y = "{t}y = bitcast double {y} to i64\n"
 _R = "\n{r} = bitcast i64 {t}r to double"
 
 
-def _whole_operations(make: Callable) -> dict:
-    """The operations on whole numbers; ``make`` makes one of LLVM's source and the number of operands."""
+def _integer_operations(make: Callable) -> dict:
+    """Return the operations on integers by name; ``make`` takes IR and the number of operands."""
     found = {}
     for name, source in _LIKE.items():
         count = 2 if "{t}y" in source else 1
@@ -107,22 +108,22 @@ def _whole_operations(make: Callable) -> dict:
 # All instructions.
 
 VECTOR = 256
-"""Added to an operation: it is one on vectors."""
+"""Added to an opcode, it makes the instruction one on vectors."""
 
 END = 255
 """The word after the last instruction."""
 
 SHORT, LONG = 5, 10
-"""Words of an instruction on numbers, and of one on vectors."""
+"""The number of words of an instruction on numbers, and of a vector instruction."""
 
 
 class Operation(NamedTuple):
-    """The computation of an instruction.
+    """An elementwise instruction.
 
     Attributes:
-        meaning: NumPy's function, by which the kernels that are it are found; None if it is none's.
-        source: LLVM's, of ``{x}``, ``{y}`` and ``{z}`` into ``{r}``; ``{t}`` begins the names of temporaries.
-        operands: their number.
+        meaning: the equivalent NumPy function, or None; an op with this kernel becomes this instruction.
+        source: LLVM IR that computes ``{r}`` from ``{x}``, ``{y}`` and ``{z}``; ``{t}`` prefixes temporaries.
+        operands: the number of operands.
     """
 
     meaning: Callable | None
@@ -138,10 +139,13 @@ def _compare(predicate: str) -> str:
     return _truth(f"fcmp {predicate} double {{x}}, {{y}}")
 
 
-def _first_if(predicate: str, or_nan: str) -> str:
-    """The first of two if ``predicate`` holds, or if the one that is named is NaN; else the second."""
-    # Of a NaN and a number the first NaN is chosen where the first operand is asked, so that NaN wins, and the number
-    # where the second is. Of 0.0 and -0.0 the second is chosen, as NumPy does on x86.
+def _selection(predicate: str, or_nan: str) -> str:
+    """Return IR that selects ``x`` if ``predicate`` holds or ``or_nan`` is NaN, else ``y``.
+
+    Args:
+        or_nan: ``"x"`` if a NaN operand makes the result NaN, ``"y"`` if it is ignored.
+    """
+    # For 0.0 and -0.0 the second operand is selected, as NumPy does on x86.
     return f"""
 {{t}}g = fcmp {predicate} double {{x}}, {{y}}
 {{t}}n = fcmp uno double {{{or_nan}}}, {{{or_nan}}}
@@ -173,7 +177,11 @@ OF_TWO: dict[str, tuple[str, Callable]] = {
 
 
 def _fused(first: str, second: str, is_left: bool) -> Operation:
-    """An operation on two numbers, and another on the result and a third; each is rounded."""
+    """Return an instruction for an operation whose result is an operand of another; both results are rounded.
+
+    Args:
+        is_left: True if the first result is the left operand of the second operation.
+    """
     (made, of_two), (then, of_result) = OF_TWO[first], OF_TWO[second]
     operands = "{t}p, {z}" if is_left else "{z}, {t}p"
     return Operation(
@@ -190,7 +198,7 @@ FUSED: dict[str, Operation] = {
     for is_left in (True, False)
     if is_left or second in ("subtract", "divide")
 }
-"""Pairs of operations on numbers as one instruction, where only the second reads the result of the first."""
+"""Pairs of operations as one instruction, used if only the second operation reads the first one's result."""
 
 OPERATIONS: dict[str, Operation] = {
     "add": Operation(np.add, "{r} = fadd double {x}, {y}"),
@@ -220,10 +228,10 @@ OPERATIONS: dict[str, Operation] = {
 {r} = select i1 {t}p, double 1.0, double {t}s""",
         1,
     ),
-    "maximum": Operation(np.maximum, _first_if("ogt", or_nan="x")),
-    "minimum": Operation(np.minimum, _first_if("olt", or_nan="x")),
-    "fmax": Operation(np.fmax, _first_if("ogt", or_nan="y")),
-    "fmin": Operation(np.fmin, _first_if("olt", or_nan="y")),
+    "maximum": Operation(np.maximum, _selection("ogt", or_nan="x")),
+    "minimum": Operation(np.minimum, _selection("olt", or_nan="x")),
+    "fmax": Operation(np.fmax, _selection("ogt", or_nan="y")),
+    "fmin": Operation(np.fmin, _selection("olt", or_nan="y")),
     "mod": Operation(np.mod, "{r} = call double @remainder(double {x}, double {y}, ptr %functions)"),
     "floor_divide": Operation(
         np.floor_divide, "{r} = call double @floor_divided(double {x}, double {y}, ptr %functions)"
@@ -247,32 +255,34 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "logaddexp": Operation(np.logaddexp, "{r} = call double @logaddexp(double {x}, double {y}, ptr %functions)"),
     **FUSED,
-    **_whole_operations(functools.partial(Operation, None)),
+    **_integer_operations(functools.partial(Operation, None)),
 }
-"""The elementwise operations, by the ufuncs' names; ``single`` rounds a result to float32 in its place."""
+"""Elementwise instructions, named like NumPy's ufuncs; ``single`` rounds a result to float32 in place."""
 
 SIDE_BY_SIDE = ("add", "subtract", "multiply", "divide", "negative", "absolute", "sqrt", "copy")
-"""Those with loops of their own for operands that lie side by side, of which the processor takes several at once."""
+"""Operations with extra loops for contiguous operands, which LLVM vectorizes."""
 
 CALLED = ("sum", "logsumexp", "argmax", "argmin", "whole_argmax", "whole_argmin")
-"""Those of :data:`REDUCTIONS` that are functions of the machine's, with the same names there."""
+"""The :data:`REDUCTIONS` that call a function of the same name in the machine's module."""
 
 REDUCTIONS = ("prod", "max", "min", *CALLED)
-"""The operations on one vector that give a number."""
+"""Instructions from a vector to a number."""
 
 OF_ROWS = ("softmax", "log_softmax", "argsort", "whole_argsort")
-"""The operations on one vector that give one: the last the positions of its elements in rising order."""
+"""Instructions from a vector to a vector of the same length."""
 
 
 class Function(NamedTuple):
-    """A function of the C library or of SciPy that the machine calls by its address.
+    """A function of the C library or of SciPy that the machine calls by address.
 
     Attributes:
-        meaning: NumPy's function, by which the kernels that are it are found; None for SciPy's.
-        symbol: its name in the C library, or in ``scipy.special.cython_special``.
-        source: LLVM's, as of :class:`Operation`, by which arrays have it, several elements at once; none where theirs
-            is NumPy's or SciPy's loop.
-        largest: the largest operand of that source.
+        meaning: the equivalent NumPy function, or None; an op with this kernel calls this function.
+        symbol: the name in the C library, or in ``scipy.special.cython_special``.
+        operands: the number of operands.
+        of_scipy: True for SciPy's functions.
+        source: LLVM IR as in :class:`Operation`, used in vectorized loops over large arrays; empty if these call the
+            loop of NumPy or SciPy.
+        largest: the largest operand for which ``source`` is accurate.
     """
 
     meaning: Callable | None
@@ -283,7 +293,7 @@ class Function(NamedTuple):
     largest: float = math.inf
 
 
-def _of_c(name: str) -> Function:
+def _libm(name: str) -> Function:
     if name in tile_functions.WAVES:
         return Function(getattr(np, name), name, source=tile_functions.WAVES[name], largest=tile_functions.LARGEST)
     return Function(getattr(np, name), name, source=tile_functions.FUNCTIONS.get(name, ""))
@@ -297,10 +307,10 @@ OF_PAIRS = """jv yv iv ive kv kve poch xlogy xlog1py rel_entr kl_div boxcox boxc
 owens_t huber pseudo_huber powm1 ellipkinc ellipeinc gammainc gammaincc gammaincinv gammainccinv beta binom agm
 struve modstruve pdtrik stdtridf""".split()
 OF_SCIPY = {**dict.fromkeys(OF_ONE, 1), **dict.fromkeys(OF_PAIRS, 2)}
-"""Functions of one and of two doubles in ``scipy.special.cython_special``, and their operands."""
+"""Functions of one or two doubles in ``scipy.special.cython_special``, with the number of operands."""
 
 FUNCTIONS: dict[str, Function] = {
-    **{name: _of_c(name) for name in "exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh cbrt".split()},
+    **{name: _libm(name) for name in "exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh cbrt".split()},
     **{f"arc{name}": Function(getattr(np, f"arc{name}"), f"a{name}") for name in "sin cos tan sinh cosh tanh".split()},
     "power": Function(np.power, "pow", 2),
     "arctan2": Function(np.arctan2, "atan2", 2),
@@ -311,50 +321,67 @@ FUNCTIONS: dict[str, Function] = {
 }
 
 CALLS = ("c1", "c2", "scipy1", "scipy2")
-"""The operations that call one of :data:`FUNCTIONS`, whose number is the operand after the last."""
+"""Instructions that call one of :data:`FUNCTIONS`, whose number follows the operands."""
 
 ROWS: dict[str, tuple[str, int]] = {
     f"{name}{'' if n == 1 else n}": (name, n) for name in ("load", "store") for n in (1, 2, 3, 4)
 }
-"""Loads and stores of few numbers that lie side by side: which of the two, and how many."""
+"""Loads and stores of one to four contiguous numbers: the kind, and how many numbers."""
 
 MATRICES = ("product", "factor", "solved", "inverse")
 OTHERS = (
     "dot", *OF_ROWS, "pick", *MATRICES, "gather", *ROWS,
     "again", "unless", "index", "require", "outside",
 )  # fmt: skip
-"""``dot`` of two vectors; ``gather``: ``n`` words with the positions of its operands follow it; ``pick``: of a vector
-at ``a`` the elements at the ``n`` positions, whole numbers from ``b`` on.
+"""The remaining instructions.
 
-``product``, by BLAS, of the matrix of ``n`` rows and ``c`` columns at ``a`` and the one of ``c`` rows and ``sc``
-columns at ``b``. ``sa`` and ``sb`` are the distances of their rows, whose elements lie side by side; negative of
-columns that do.
+Vectors:
 
-By LAPACK, of a matrix of ``n`` rows whose columns lie one after the other at ``result``, in its place: ``factor``, with
-the exchanges of rows at ``a``, 0 at ``b`` for a singular matrix and at ``c`` the sign of the exchanges; ``inverse``, of
-such a factor, exchanges at ``a``, and room for ``n`` numbers at ``b``; ``solved``, of ``c`` right sides at ``result``,
-factor at ``a``, exchanges at ``b``, and ``sa`` 1 for the transposed system.
+- ``dot``: the dot product of two vectors.
+- ``softmax``, ``log_softmax``, ``argsort``: see :data:`OF_ROWS`.
+- ``pick``: the elements of the vector at ``a`` whose ``n`` indices, integers, start at ``b``.
+- ``gather``: copies from the ``n`` cells that the words after the instruction list.
 
-Of positions: ``load`` copies a number from ``a + i * c`` and ``store`` from ``a`` to ``result + i * c``, ``i`` being
-the whole number at ``b``; on vectors ``n`` numbers, with ``sa`` for ``c``. ``index``: the whole number at ``a``,
-counted from the end where it is negative, as a position among ``b``; the program ends where it is none (``c`` is the
-axis). Of loops: ``again`` goes back by ``a`` words unless the whole number at ``result`` is ``c``, and adds ``b`` to
-it. Of branches: ``unless`` goes on by ``a`` words where the number at ``result`` is 0. ``require`` ends the
-program where the number at ``result`` is 0: the reference executor then does all of it. ``outside`` ends it for the
-time in which the kernel of that number runs.
+Matrices, by BLAS: ``product`` multiplies the matrix of ``n`` rows and ``c`` columns at ``a`` by the one of ``c`` rows
+and ``sc`` columns at ``b``. ``sa`` and ``sb`` are their row strides; if columns are contiguous instead of rows, minus
+the column stride.
+
+Matrices, by LAPACK; they have ``n`` rows and are column-major:
+
+- ``factor``: factors the matrix at ``result`` in place, with row exchanges at ``a``, 0 at ``b`` if it is singular, and
+  the sign of the permutation at ``c``.
+- ``inverse``: inverts the factored matrix at ``result`` in place, with row exchanges at ``a`` and scratch space for
+  ``n`` numbers at ``b``.
+- ``solved``: solves for the ``c`` right-hand sides at ``result`` in place, with the factor at ``a`` and row exchanges
+  at ``b``; ``sa`` is 1 for the transposed system.
+
+Computed indices:
+
+- ``load``: copies from cell ``a + i * c`` to ``result``, where ``i`` is the integer at ``b``; as a vector instruction
+  ``n`` numbers, with ``sa`` instead of ``c``.
+- ``store``: copies from ``a`` to ``result + i * c``, otherwise as ``load``.
+- ``index``: makes the integer at ``a`` a nonnegative index into an axis (number ``c``) of size ``b``; execution ends if
+  it is out of bounds.
+
+Control flow:
+
+- ``again``: if the integer at ``result`` is not ``c``, adds ``b`` to it and jumps back ``a`` words.
+- ``unless``: jumps forward ``a`` words if the number at ``result`` is 0.
+- ``require``: ends execution if the number at ``result`` is 0; the reference executor then repeats the run.
+- ``outside``: suspends execution while Python calls the NumPy kernel number ``result``.
 """
 
 WAITING = 1 << 29
-"""Part of the machine's result where a kernel should run: beside it its number from bit 8 on, and exceptions."""
+"""Bit of the machine's result that requests a NumPy kernel; its number starts at bit 8, exceptions are below."""
 
 FAILED = 1 << 30
-"""The machine's result, instead of exceptions, if it ended before its time: NumPy raises an error there."""
+"""The machine's result if it ended early: the reference executor must repeat the run."""
 
 NUMBERS: dict[str, int] = {name: i for i, name in enumerate((*OPERATIONS, *CALLS, *REDUCTIONS, *OTHERS))}
-"""The number of each operation in the code."""
+"""The opcode of each instruction."""
 
 FIRST_FUNCTION = 2
-"""Before the functions' addresses the table has those of ``feclearexcept`` and ``fetestexcept``."""
+"""The number of the first function; entries 0 and 1 of the table are ``feclearexcept`` and ``fetestexcept``."""
 
 FUNCTION_NUMBERS: dict[str, int] = {name: i + FIRST_FUNCTION for i, name in enumerate(FUNCTIONS)}
 
@@ -366,7 +393,7 @@ ROUTINES: dict[str, str] = {
     "dgetrs": f"char *, {_N}, {_N}, {_D}, {_N}, {_N}, {_D}, {_N}, {_N}",
     "dgetri": f"{_N}, {_D}, {_N}, {_N}, {_D}, {_N}, {_N}",
 }
-"""Functions of BLAS and LAPACK, with their arguments, of which ``d`` are doubles."""
+"""Functions of BLAS and LAPACK, with the C types of their arguments, where ``d`` is ``double``."""
 
 ROUTINE_NUMBERS: dict[str, int] = {name: i for i, name in enumerate(ROUTINES, FIRST_FUNCTION + len(FUNCTIONS))}
-"""Their numbers in the table, after the others."""
+"""The numbers of :data:`ROUTINES` in the table, after those of :data:`FUNCTIONS`."""

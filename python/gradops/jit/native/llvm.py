@@ -1,4 +1,9 @@
-"""LLVM's text while it is written: names, lines, loops, and vectors of eight float64; the parts of the machine's."""
+"""Write LLVM IR: values, blocks, loops and vectors of eight float64.
+
+:class:`Text` is the body of one function while :mod:`.emitter`, :mod:`.tile_source` and :mod:`.tile_compiler` write it.
+Modules register their part of the machine's IR with :func:`source`; :mod:`.machine` compiles :func:`sources`. The IR
+here has a shorthand for array elements, ``%x = double %a[%i]``, which :func:`assembled` expands.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +17,13 @@ LANES = 8
 EIGHT = f"<{LANES} x double>"
 
 
-def same(number: str, kind: str = "double") -> str:
-    """Eight times a number that is written down."""
+def constant_vector(number: str, kind: str = "double") -> str:
+    """Return a vector constant whose eight lanes are the same literal."""
     return f"<{', '.join([f'{kind} {number}'] * LANES)}>"
 
 
-# LLVM compares eight numbers by an instruction that is invalid of NaN, unless it is told to compare quietly, as NumPy.
+# LLVM lowers a vector `fcmp` to a comparison that raises "invalid" for NaN, unless the quiet one is requested, which
+# NumPy uses.
 _QUIET = r"""call <8 x i1> @llvm.experimental.constrained.fcmp.v8f64(
   \2 \3, \2 \4, metadata !"\1", metadata !"fpexcept.ignore")"""
 
@@ -26,22 +32,23 @@ DECLARED = (
     f"declare {EIGHT} @llvm.fma.v8f64({EIGHT}, {EIGHT}, {EIGHT})",
     f"declare {EIGHT} @llvm.fabs.v8f64({EIGHT})",
 )
-"""Functions that :func:`wide` sources call."""
+"""Declarations of the intrinsics that sources returned by :func:`wide` call."""
 
 
 def wide(source: str) -> str:
-    """The source of an :class:`.Operation` as that of eight numbers."""
+    """Return the source of an :class:`.Operation` rewritten for vectors of eight numbers."""
     source = re.sub(r"\b(double|i1|i64)\b", rf"<{LANES} x \1>", source).replace(".f64(", f".v{LANES}f64(")
     source = re.sub(r"fcmp (o[lg][te]) (<[^>]*>) (\S+), (.*)", _QUIET, source)
-    source = re.sub(r"(?<= )-?\d+(?=,|$)", lambda found: same(found[0], "i64"), source, flags=re.MULTILINE)
-    return re.sub(r"(?<![\w.%])(-?\d+\.\d+|0x[0-9A-F]+)", lambda found: same(found[0]), source)
+    source = re.sub(r"(?<= )-?\d+(?=,|$)", lambda found: constant_vector(found[0], "i64"), source, flags=re.MULTILINE)
+    return re.sub(r"(?<![\w.%])(-?\d+\.\d+|0x[0-9A-F]+)", lambda found: constant_vector(found[0]), source)
 
 
 class Text:
-    """The lines of a function.
+    """The body of a function while it is written.
 
     Attributes:
-        here: the block that is being written.
+        lines: the lines so far.
+        here: the label of the current block.
     """
 
     def __init__(self, here: str = "entry"):
@@ -54,13 +61,13 @@ class Text:
         return f"%x{self.count}"
 
     def line(self, text: str) -> str:
-        """The name of what a line computes."""
+        """Write an instruction; return the name of its result."""
         result = self.name()
         self.lines.append(f"  {result} = {text}")
         return result
 
     def computed(self, source: str, operands: Sequence[str]) -> str:
-        """The result of an :class:`.Operation`'s source."""
+        """Write the source of an :class:`.Operation`; return the name of its result."""
         result = self.name()
         text = source.format(r=result, t=f"{result}.", **dict(zip("xyz", operands)))
         self.lines += [f"  {line}" for line in text.splitlines() if line]
@@ -70,18 +77,18 @@ class Text:
         self.lines.append(f"  store {kind} {value}, ptr {pointer}{more}")
 
     def at(self, pointer: str, i: str | int, kind: str = "double") -> str:
-        """The pointer to an element."""
+        """Return the pointer to an element."""
         return self.line(f"getelementptr {kind}, ptr {pointer}, i64 {i}")
 
     def number(self, operator: str, x: str | int, y: str | int) -> str:
-        """A whole number of two."""
+        """Write an operation on two 64-bit integers."""
         return self.line(f"{operator} i64 {x}, {y}")
 
     def both(self, *conditions: str) -> str:
-        """True where all conditions hold."""
+        """Write the conjunction of conditions."""
         return functools.reduce(lambda x, y: self.line(f"and i1 {x}, {y}"), conditions)
 
-    # Blocks. A label of the text's own begins otherwise than those that a caller names.
+    # Blocks. Generated labels start with `b` and a number, so they do not collide with the callers' labels.
 
     def label(self) -> str:
         return f"b{self.name()[1:]}"
@@ -96,15 +103,15 @@ class Text:
     def go(self, label: str) -> None:
         self.lines.append(f"  br label %{label}")
 
-    def go_on(self, condition: str, otherwise: str) -> None:
-        """Go on where a condition holds."""
+    def guard(self, condition: str, otherwise: str) -> None:
+        """Branch to ``otherwise`` unless a condition holds; writing continues where it holds."""
         self.branch(condition, label := self.label(), otherwise)
         self.begin(label)
 
     def chosen(self, condition: str, body: Callable[[], str], otherwise: str) -> str:
-        """The number that ``body`` computes where a condition holds, else another one, by a branch."""
+        """Write a branch; return the number that ``body`` computes if a condition holds, else ``otherwise``."""
         before, after = self.here, self.label()
-        self.go_on(condition, after)
+        self.guard(condition, after)
         value = body()
         inside = self.here
         self.go(after)
@@ -114,11 +121,12 @@ class Text:
     def loop(
         self, first: str, last: str, step: int, state: Sequence[tuple[str, str]], body: Callable[[str, list[str]], list]
     ) -> list[str]:
-        """Write a loop from a number to another; what its state is after it.
+        """Write a counting loop; return the names of its state after the last iteration.
 
         Args:
-            state: types and first values.
-            body: writes a pass for the number and the state, and gives the state after it.
+            first, last, step: the counter's first value, its exclusive bound, and its increment.
+            state: the type and initial value of each part of the state.
+            body: writes one iteration, given the counter and the state, and returns the new state.
         """
         before, label = self.here, self.label()
         self.lines += [f"  br label %{label}", f"{label}:"]
@@ -141,16 +149,16 @@ class Text:
     # Vectors of eight.
 
     def eight(self, pointer: str, mask: str | None = None) -> str:
-        """Eight numbers of the memory; zeros where a mask is false."""
+        """Load eight numbers; lanes where the mask is false are 0 and not read."""
         if mask is None:
             return self.line(f"load {EIGHT}, ptr {pointer}, align 8")
         given = f"ptr {pointer}, i32 8, <{LANES} x i1> {mask}, {EIGHT} zeroinitializer"
         return self.line(f"call {EIGHT} @llvm.masked.load.v8f64.p0({given})")
 
     def spread(self, number: str) -> str:
-        """Eight times a number."""
+        """Return a vector whose eight lanes are the same number."""
         if not number.startswith("%"):
-            return same(number)
+            return constant_vector(number)
         one = self.line(f"insertelement {EIGHT} poison, double {number}, i64 0")
         return self.line(f"shufflevector {EIGHT} {one}, {EIGHT} poison, <{LANES} x i32> zeroinitializer")
 
@@ -160,25 +168,26 @@ class Text:
     def added(self, x: str, y: str, kind: str = EIGHT) -> str:
         return self.line(f"fadd {kind} {x}, {y}")
 
-    def halved(self, numbers: list[str]) -> str:
-        """The sum of two, four or eight, of neighbours first."""
+    def pairwise_sum(self, numbers: list[str]) -> str:
+        """Return the sum of two, four or eight numbers, added pairwise."""
         while len(numbers) > 1:
             numbers = [self.added(x, y, "double") for x, y in zip(numbers[::2], numbers[1::2])]
         return numbers[0]
 
-    def joined(self, vector: str) -> str:
-        """The sum of eight in NumPy's order."""
+    def lane_sum(self, vector: str) -> str:
+        """Return the sum of a vector's eight lanes, in NumPy's order."""
         return self.line(f"call double @joined({EIGHT} {vector})")
 
 
 def inner_loop(name: str, text: Text) -> str:
-    """A function that is called as the inner loops of ufuncs are."""
+    """Return the IR of a function with the signature of a ufunc's inner loop."""
     head = f"define void @{name}(ptr %arguments, ptr %count, ptr %steps, ptr %data) {{\nentry:"
     return "\n".join([head, *text.lines, "  ret void", "}", ""])
 
 
-# LLVM has an instruction for the address and another for the value, each with a name. Here a position may also be a
-# product, `%p[%i * %stride]`, and a distance in bytes, `%p[%i * %step bytes]`.
+# LLVM takes one instruction for an address and another for the load or store, each with a name. In the shorthand both
+# are `%x = double %p[%i]` or `%p[%i] = double %x`; an index may be a product, `%p[%i * %stride]`, or a distance in
+# bytes, `%p[%i * %step bytes]`.
 
 _NAME = r"%[\w.]+"
 _PLACE = rf"(?P<array>{_NAME})\[(?P<at>[%\w.]+)( \* (?P<far>[%\w.]+))?(?P<bytes> bytes)?\]"
@@ -187,7 +196,7 @@ _WRITTEN = re.compile(rf"(?m)^ *{_PLACE} = (?P<type>\w+) (?P<x>[%\w.-]+)(?P<fact
 
 
 def assembled(text: str) -> str:
-    """The text in LLVM's own instructions."""
+    """Expand the shorthand for array elements to LLVM's instructions."""
     numbers = itertools.count()
 
     def addressed(found: re.Match) -> tuple[str, str]:
@@ -212,15 +221,15 @@ _SOURCES: list[Callable[[int], str]] = []
 
 
 def source(function: Callable[[int], str]) -> Callable[[int], str]:
-    """Register a part of the machine's text.
+    """Register a part of the machine's IR.
 
     Args:
-        function: gives it for the platform's mask of the floating-point exceptions that NumPy warns of.
+        function: returns the IR, given the platform's mask of the floating-point exceptions that NumPy warns about.
     """
     _SOURCES.append(function)
     return function
 
 
 def sources(exceptions: int) -> str:
-    """All parts of the machine's text."""
+    """Return the machine's IR: all registered parts."""
     return "\n".join(function(exceptions) for function in _SOURCES)

@@ -1,8 +1,11 @@
-"""Loops that have run for long, compiled by LLVM: their instructions one after the other, without the machine.
+"""Compile hot loops of bytecode to machine code with LLVM.
 
-The machine takes some 2.5 ns for an instruction, most of it to go to the next one. A loop's own code takes as long as
-the processor does for its operations, but some 40 ms to compile, so that it pays for loops that run often or long. The
-operations are those of the machine to the bit, and where it would end or NumPy would warn the replay is the same.
+:class:`.run.Run` passes its bytecode to :func:`compiled` once its loops have executed enough instructions, and from
+then on calls the returned :class:`Parts` instead of the interpreter.
+
+The interpreter takes about 2.5 ns for an instruction, most of it for dispatch. Compiled loops have no dispatch and keep
+cells in registers, but take about 40 ms to compile. Results have the same bits. A compiled loop ends early in the same
+cases as the interpreter and raises the same floating-point exceptions, so the reference executor takes over as before.
 """
 
 from __future__ import annotations
@@ -18,24 +21,28 @@ from .instructions import CALLS, END, FAILED, LONG, NUMBERS, OPERATIONS, ROWS, S
 from .machine import Machine, exceptions
 
 WORTH = 20_000_000
-"""Instructions that the machine has run of a program's loops when they are compiled: some 50 ms."""
+"""The number of instructions after which loops are compiled; the interpreter takes about 50 ms for them."""
 
 _NAMES = list(NUMBERS)
 
 
 LONGEST = 32
-"""Numbers of a vector whose operations are written one by one."""
+"""The longest vector in a compiled loop, as vector instructions are unrolled."""
 
 
 MOST = 2000
-"""Instructions of a loop that is compiled: LLVM takes a second for some ten thousand."""
+"""The longest loop that is compiled, in unrolled instructions; LLVM takes a second for ten thousand."""
 
 
 class Instruction(NamedTuple):
-    """An instruction: its first word's place, the words after that, and where the next one begins.
+    """A decoded instruction.
 
     Attributes:
-        size: of one on vectors, else 0.
+        at: the index of its first word.
+        name: its name in :data:`.NUMBERS`.
+        words: the words after the opcode.
+        size: the length of a vector instruction, else 0.
+        end: the index of the next instruction's first word.
     """
 
     at: int
@@ -46,7 +53,12 @@ class Instruction(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """A loop with those in it: its first word, and the one after its last."""
+    """An outermost loop, with the loops inside it.
+
+    Attributes:
+        start, end: the index of its first word, and of the word after its last.
+        body: its instructions.
+    """
 
     start: int
     end: int
@@ -54,17 +66,23 @@ class Loop(NamedTuple):
 
 
 def compiled(words: np.ndarray, template: np.ndarray, machine: Machine) -> Parts | None:
-    """The code as a function of the memory's address; None where it has no loop that can be compiled."""
+    """Compile the loops of bytecode; return None if it has no loop, or one that cannot be compiled.
+
+    Args:
+        words: the bytecode, with its end marker.
+        template: the initial memory.
+        machine: compiles the loops, and interprets the code between them.
+    """
     code = decoded(words)
     found = _loops(code)
-    if not found or any(x.name == "outside" for x in code):  # for which the machine waits for a kernel
+    if not found or any(x.name == "outside" for x in code):  # only the interpreter can wait for a kernel
         return None
-    # All parts work on one memory, one after the other. Each clears the processor's flags when it begins, so the
-    # exceptions of the whole are those of all parts together.
+    # All parts work on the same memory, in order. Each part clears the processor's flags first, so the exceptions of
+    # the parts are combined.
     parts: list[tuple[int, int]] = []
     held: list = []
 
-    def by_machine(words: np.ndarray) -> None:
+    def add_interpreted(words: np.ndarray) -> None:
         held.append(np.append(words, END).astype(np.intc))
         parts.append((machine.address("run"), held[-1].ctypes.data))
 
@@ -74,36 +92,37 @@ def compiled(words: np.ndarray, template: np.ndarray, machine: Machine) -> Parts
         if text is None:
             return None
         if loop.start > before:
-            by_machine(words[before : loop.start])
+            add_interpreted(words[before : loop.start])
         engine, address = machine.compiled(text, "loop")
         held.append(engine)
         parts.append((address, 0))
         before = loop.end
     if words[before] != END:
-        by_machine(words[before:-1])
+        add_interpreted(words[before:-1])
     held.append(table := np.array(parts, np.uint64))
     return Parts(machine, table, held)
 
 
 class Parts:
-    """The parts of a code as a function of the memory's address.
+    """Bytecode with compiled loops: a function of the memory's address that returns the exceptions raised.
 
     Attributes:
-        table: of the machine's ``parts``.
+        table: the table that the machine's function ``parts`` takes.
     """
 
     def __init__(self, machine: Machine, table: np.ndarray, held: list):
-        self.table, self._held = table, held  # whose addresses are in the table
+        self.table, self._held = table, held  # `held` keeps alive what the table points to
         self._run = functools.partial(machine.function("parts", 4), table.ctypes.data, len(table), machine.functions)
 
     def __call__(self, memory: int) -> int:
         return self._run(memory)
 
 
-# Code.
+# Bytecode.
 
 
 def decoded(words: np.ndarray) -> list[Instruction]:
+    """Decode bytecode up to its end marker."""
     code, at, found = words.tolist(), 0, []
     while code[at] != END:
         number = code[at]
@@ -117,7 +136,7 @@ def decoded(words: np.ndarray) -> list[Instruction]:
 
 
 def _loops(code: list[Instruction]) -> list[Loop]:
-    """The outermost loops; none where a branch around one would leave the code before it."""
+    """Return the outermost loops; none if a branch jumps over one, from interpreted code before it."""
     spans = [(x.at - x.words[1], x.at + SHORT) for x in code if x.name == "again"]
     outer = [a for a in spans if not any(b != a and b[0] <= a[0] and a[1] <= b[1] for b in spans)]
     for x in code:
@@ -127,10 +146,10 @@ def _loops(code: list[Instruction]) -> list[Loop]:
 
 
 def _extents(loop: Loop, code: list[Instruction], template: np.ndarray) -> list[tuple[int, int]] | None:
-    """The cells that rows are read from and written to; None where positions are computed."""
+    """Return the ranges of cells that loads and stores reach; None if one uses a computed index."""
     whole, counted = template.view(np.int64), {}
-    # A loop counts from one constant to another, so the rows that its number names are known. A row at a position that
-    # values give may be anywhere.
+    # A loop counts from one constant to another, so the rows that its counter selects are known. A computed index may
+    # select any row.
     for x in loop.body:
         if x.name == "again":
             counter, _, _, last = x.words
@@ -150,14 +169,14 @@ def _extents(loop: Loop, code: list[Instruction], template: np.ndarray) -> list[
 
 
 def _row(x: Instruction) -> tuple[str, int, int, int, int, int]:
-    """Of a load or store: which, the first row, the cells, that of the row's number, how far rows are apart, size."""
+    """Return a load's or store's kind, first cell of row 0, other cells, cell of the counter, stride and size."""
     kind, count = ROWS[x.name]
     out, a, counter, stride = x.words[:4]
     base, near = (a, out) if kind == "load" else (out, a)
     return kind, base, near, counter, x.words[5] if x.size else stride, x.size or count
 
 
-# LLVM's text.
+# LLVM IR.
 
 _TEXT = """
 {functions}
@@ -178,19 +197,23 @@ failed:
 
 
 class _Writing(Emitter):
-    """The text of one loop while it is written."""
+    """Writes the IR of one loop.
+
+    Args:
+        extents: the ranges of cells that loads and stores reach; None if they may reach any cell.
+    """
 
     def __init__(self, extents: list[tuple[int, int]] | None):
         super().__init__()
         self.extents = extents
         self.registers: dict[int, bool] = {}
-        """The cells that are LLVM's to keep where it will, True for those that are written."""
+        """Cells in local variables, which LLVM may keep in registers; True for cells that are written."""
         self._first = 0
 
     def cell(self, cell, is_written: bool = False) -> str:
-        # A cell in a variable of its own is one that LLVM keeps in a register. That is right only for cells that
-        # nothing reaches by a computed address: a row that was stored to memory would leave the variable with its old
-        # value. Where it is not known what rows reach, there are no variables.
+        # LLVM keeps a cell that has its own variable in a register. That is correct only for cells that no load or
+        # store reaches: storing a row to memory would not update the variable. If the reach of loads and stores is
+        # unknown, there are no variables.
         if self.extents is not None and not any(start <= cell < end for start, end in self.extents):
             self.registers[cell] = self.registers.get(cell, False) or is_written
             return f"%r{cell}"
@@ -207,7 +230,7 @@ class _Writing(Emitter):
         return f"at{self._first + words}"
 
     def instruction(self, x: Instruction) -> bool:
-        """Write an instruction; False where it cannot be."""
+        """Write an instruction; return False if it is not supported."""
         self._first = x.at
         if not x.size:
             self.write_short(x.name, x.words)
@@ -229,9 +252,9 @@ class _Writing(Emitter):
         return True
 
     def _sum(self, values: list[str]) -> str:
-        """The sum as NumPy's: from eight numbers on in eight parts, and added to 0.0."""
+        """Write a sum in NumPy's order: eight partial sums from eight numbers on, and 0.0 added last."""
         whole = len(values) // 8 * 8
-        parts = [self.halved([self._added(values[i:whole:8]) for i in range(8)])] if whole else []
+        parts = [self.pairwise_sum([self._added(values[i:whole:8]) for i in range(8)])] if whole else []
         return self._added([*parts, *values[whole:], "0.0"])
 
     def _added(self, values: list[str]) -> str:
@@ -239,6 +262,7 @@ class _Writing(Emitter):
 
 
 def _text(loop: Loop, extents: list[tuple[int, int]] | None) -> str | None:
+    """Return the IR of a loop; None if the loop is too long or has an unsupported instruction."""
     writing = _Writing(extents)
     if sum(x.size or 1 for x in loop.body) > MOST:
         return None

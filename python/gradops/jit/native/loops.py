@@ -1,4 +1,8 @@
-"""Native code for loops and branches: the steps of a body once, and instructions that go elsewhere."""
+"""Lowering rules of loops and branches: ``scan``, ``while_loop`` and ``cond``.
+
+A body's steps are lowered once, into the same bytecode as the steps around the loop, between jump instructions. Each
+rule takes a :class:`.Lowering`, the step and its arguments, which ``jit/loops.py`` and ``jit/control.py`` define.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +18,15 @@ from .plan import LARGEST, Plan, is_known
 from .registry import LOOPS, loop
 
 LONGEST = 10_000_000
-"""Steps of a loop that runs to its end, whatever a user presses."""
+"""The most iterations of a native loop, which a keyboard interrupt cannot stop."""
 
 
 @loop("scan")
 def _scan(lowering: Lowering, step, loop, state, rows, held):
     code, body = lowering.code, loop.body
-    inner = _inside(lowering, body)
+    inner = _body_lowering(lowering, body)
     if len(loop.order) > LONGEST:
-        raise NotNative("a loop that an interrupt must be able to end")
+        raise NotNative("a loop so long that an interrupt must be able to stop it")
     counter = code.copied(code.whole(loop.order[0]))
     current, whole = _state(lowering, state)
     loads, here = _rows(code, [lowering.array(x) for x in rows])
@@ -30,22 +34,22 @@ def _scan(lowering: Lowering, step, loop, state, rows, held):
     after = [code.new((loop.count, *shape)) for shape, _ in loop.of_row]
     before = code.new((loop.count, whole.size)) if loop.kept else np.empty((loop.count, 0), int)
 
-    top = code.here()
+    top = code.next_word()
     for cells, source, stride in loads:
         code.load(cells, source, counter, stride)
-    # The derivative goes through the states before each row. They are stored as the row begins, before the body, whose
-    # instructions may then write the next state over this one.
+    # The derivative needs the state before each row. It is stored before the body, whose instructions may then
+    # overwrite the state with the next one.
     if before.size:
-        code.store(whole, _first(before), counter)
-    begin, known = code.here(), len(code.by_position)
+        code.store(whole, _first_cell(before), counter)
+    begin, known = code.next_word(), len(code.by_position)
     with code.looping():
         new, results = inner.lowered(body)
     for y, room in zip(results, after):
-        code.store(y, _first(room), counter)
+        code.store(y, _first_cell(room), counter)
     following = _flat(new)
     left = tightened(code.words, begin, following, whole, code.by_position[known:])
     code.move(following[left], whole[left])
-    code.again(top, counter, loop.order)
+    code.end_loop(top, counter, loop.order)
     return [*current, *after, *(_columns(before, [x.shape for x in current]) if loop.kept else [])]
 
 
@@ -53,34 +57,34 @@ def _scan(lowering: Lowering, step, loop, state, rows, held):
 def _while(lowering: Lowering, step, loop, state, held_by_condition, held):
     if loop.bound is None or loop.bound > LONGEST:
         raise NotNative(
-            "a loop without bound, of which only so many steps at once run natively that an interrupt can end it"
+            "a loop without bound, which runs natively for a limited number of steps so that an interrupt can stop it"
         )
     code = lowering.code
-    condition, body = _inside(lowering, loop.condition), _inside(lowering, loop.body)
+    condition, body = _body_lowering(lowering, loop.condition), _body_lowering(lowering, loop.body)
     counter = code.copied(code.whole(0))
     current, whole = _state(lowering, state)
     condition.give([*current, *map(lowering.cells, held_by_condition)])
     body.give([*current, *map(lowering.cells, held)])
 
-    # The state is moved only behind a body whose condition held. So it is the result wherever the loop ends, at its
+    # The state is updated only after a body whose condition was true. So it is the result whether the loop ends by its
     # condition or at its bound.
-    top = code.here()
+    top = code.next_word()
     with code.looping():
         ((holds,),) = condition.lowered(loop.condition)
         leave = code.skip_unless(int(holds))
         (new,) = body.lowered(loop.body)
     code.move(_flat(new), whole)
-    code.again(top, counter, range(loop.bound))
-    code.lands(leave)
+    code.end_loop(top, counter, range(loop.bound))
+    code.set_target(leave)
     return current
 
 
 @loop("cond")
 def _cond(lowering: Lowering, step, branch, index, held):
     code, bodies = lowering.code, branch.bodies
-    inners = [_inside(lowering, body) for body in bodies]
-    # What the branches take from outside is brought into place before the first skip. Within a branch it would be
-    # there only if that branch ran, and later code, which takes it for done, would read what the memory began with.
+    inners = [_body_lowering(lowering, body) for body in bodies]
+    # Operands of the branches are converted and copied before the first jump. In a branch that would happen only if the
+    # branch is taken, and later code, which reuses the copies, would read uninitialized cells.
     for inner, given in zip(inners, held):
         inner.give([*map(lowering.cells, given)])
     at = int(lowering.cells(index))
@@ -98,14 +102,14 @@ def _cond(lowering: Lowering, step, branch, index, held):
         code.move(_flat(results), whole)
         if skip is not None:
             done.append(code.skip_unless(code.constant(0.0)))
-            code.lands(skip)
+            code.set_target(skip)
     for skip in done:
-        code.lands(skip)
+        code.set_target(skip)
     return _parts(whole, [np.shape(x) for x in bodies[0].values(0)])
 
 
 def _state(lowering: Lowering, state) -> tuple[list[np.ndarray], np.ndarray]:
-    """Cells for a state that changes, with its first value; also all of them, side by side."""
+    """Allocate a loop's state and copy its initial value there; return the cells of each part, and all cells."""
     starts = [lowering.array(x) for x in state]
     whole = lowering.code.new((sum(x.size for x in starts),))
     lowering.code.move(_flat(starts), whole)
@@ -113,10 +117,12 @@ def _state(lowering: Lowering, state) -> tuple[list[np.ndarray], np.ndarray]:
 
 
 def _rows(code: Code, rows: list[np.ndarray]) -> tuple[list[tuple[np.ndarray, int, int]], list[np.ndarray]]:
-    """The loads of a row of each array to cells of its own, and these cells; those of all rows if they are the same.
+    """Plan how a loop's body reads its row of each array.
 
     Returns:
-        Cells, where those of row 0 come from, and how far apart rows are: arrays whose rows lie side by side together.
+        The loads at the start of each iteration, as target cells, first cell of row 0 and stride, where adjacent
+        arrays share a load; and for each array the cells of its current row. An array whose rows are all the same cells
+        needs no load.
     """
     loads: list[tuple[np.ndarray, int, int]] = []
     here = []
@@ -127,7 +133,7 @@ def _rows(code: Code, rows: list[np.ndarray]) -> tuple[list[tuple[np.ndarray, in
             continue
         source, stride = int(lines[0, 0]), int(lines[1, 0] - lines[0, 0])
         if (lines != source + stride * np.arange(len(x))[:, None] + np.arange(lines.shape[1])).any():
-            source, stride = code.side_by_side(x), lines.shape[1]
+            source, stride = code.contiguous(x), lines.shape[1]
         cells = code.new((lines.shape[1],))
         here.append(cells.reshape(x.shape[1:]))
         if loads and (source, stride) == (loads[-1][1] + loads[-1][0].size, loads[-1][2]):
@@ -136,7 +142,7 @@ def _rows(code: Code, rows: list[np.ndarray]) -> tuple[list[tuple[np.ndarray, in
     return loads, here
 
 
-def _first(cells) -> int:
+def _first_cell(cells) -> int:
     return int(cells.flat[0]) if cells.size else 0
 
 
@@ -144,15 +150,16 @@ def _flat(parts: list) -> np.ndarray:
     return np.concatenate([np.ravel(x) for x in parts]) if parts else np.arange(0)
 
 
-def _inside(lowering: Lowering, body) -> Inner:
-    """Lowering of a body's steps to the same code.
+def _body_lowering(lowering: Lowering, body) -> Inner:
+    """Return the lowering of a body, which writes to the same code.
 
     Raises:
-        NotNative: one of them is none.
+        NotNative: a step of the body cannot be native.
+        Outside: the same, but its NumPy kernel can be called within the loop.
     """
-    # All or nothing: between the instructions of a loop nothing of NumPy's can be called.
+    # All or nothing: a loop in native code cannot be split into phases as straight-line code can.
     plan = Plan(body.program, [step.uses for step in body.steps])
-    plan.given(body.program.inputs)
+    plan.note_inputs(body.program.inputs)
     for step in body.steps:
         reason = plan.why_not(step, step.uses)
         if reason is not None and id(step) not in lowering.code.outside:
@@ -166,7 +173,7 @@ def _inside(lowering: Lowering, body) -> Inner:
 
 
 def _refuse(program: Program, step: Step, reason: object) -> None:
-    """Raise the reason why a step of a body is not native, as one for which its kernel can run where that is so."""
+    """Raise the reason why a step of a body is not native: Outside if its NumPy kernel can be called in the loop."""
     values = [np.asarray(program.value(p)) for p in (*step.places, *step.uses) if p not in program.constants]
     unknown = [f"dtype {x.dtype}" for x in values if not is_known(x.dtype)]
     if unknown or step.name in LOOPS or any(x.size > LARGEST for x in values):
@@ -175,15 +182,15 @@ def _refuse(program: Program, step: Step, reason: object) -> None:
 
 
 class Inner(Lowering):
-    """The code of a body's steps."""
+    """Writes the code of a body's steps."""
 
     def give(self, cells: list) -> None:
-        """Set the cells of its arguments."""
+        """Set the cells of the body's arguments."""
         for place, x in zip(self.program.inputs, cells, strict=True):
             self.take(place, x)
 
     def lowered(self, body) -> list[list]:
-        """Write the code of its steps; the cells of its results."""
+        """Write the code of the body's steps; return the cells of its groups of results."""
         for step in body.steps:
             try:
                 self.lower(step)
@@ -195,11 +202,12 @@ class Inner(Lowering):
 
 
 def _columns(cells: np.ndarray, shapes: list[tuple]) -> list[np.ndarray]:
-    """The cells of arrays whose rows stand in those of ``cells``, one after the other."""
+    """Split a matrix of cells by columns; return the cells of arrays whose rows have the given shapes."""
     ends = np.cumsum([np.prod(shape, dtype=int) for shape in shapes])
     return [part.reshape(len(cells), *shape) for part, shape in zip(np.split(cells, ends[:-1], 1), shapes)]
 
 
 def _parts(cells: np.ndarray, shapes: list[tuple]) -> list[np.ndarray]:
+    """Split a vector of cells; return the cells of arrays with the given shapes."""
     ends = np.cumsum([np.prod(shape, dtype=int) for shape in shapes])
     return [part.reshape(shape) for part, shape in zip(np.split(cells, ends[:-1]), shapes)] if shapes else []

@@ -1,4 +1,9 @@
-"""From a program's steps to runs of native code."""
+"""Lower a program's steps to runs of native code.
+
+:func:`lowered` takes steps, of which :mod:`.tiles` may already have fused some, and replaces each phase's native steps
+by one step that calls a :class:`.Run`. It is called by the package's own :func:`lowered`. A :class:`Lowering` writes
+the bytecode of one run; the rules of :mod:`.registry` receive it and ask it for the cells of a step's arguments.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +24,11 @@ from ..reference import Reference
 from ..steps import OPERAND, Step
 from ..table import FEW, Rows, Table, expanded, joined, names
 from .code import BOOL, FLOATS, Code, NotNative, Outside
-from .instructions import WHOLES, named
+from .instructions import WHOLES, integer_instruction
 from .machine import Machine
 from .number_rows import Forms, Made
 from .peephole import Shortened
-from .plan import Plan, are_read_once, by_phase, needed_outside, phases, refuse_short, results_among
+from .plan import Plan, are_read_once, group_by_phase, needed_outside, phases, refuse_short, results_among
 from .registry import OF_KERNELS, known_of, rule_of
 from .run import Run
 
@@ -31,14 +36,17 @@ from .run import Run
 def lowered(
     program: Program, rows: Rows, steps: list[Step | Rows], wanted: set[int], machine: Machine
 ) -> tuple[list[Step], Counter[tuple[str, str]]]:
-    """The steps, with runs of those that can be native as one step each.
+    """Replace runs of steps that can be native by one step each.
 
     Args:
-        rows: those of the program.
-        steps: the same, some of them handled together.
+        program: the recorded program.
+        rows: the program's rows.
+        steps: the same computation as steps; those on single numbers may still be blocks of rows.
+        wanted: the slots whose values the caller reads.
+        machine: the machine that executes the code.
 
     Returns:
-        The steps, and how many are not native, by op and reason.
+        The new steps, and the number of steps that are not native, by op and reason.
     """
     steps = expanded(steps, unless=lambda rows: all(_is_native(what, machine) for what in rows.operations))
     reads = [step.uses for step in steps]
@@ -53,12 +61,12 @@ def lowered(
     is_long = any(isinstance(step, Rows) and len(step) >= MANY for step in steps)
     once = are_read_once(program, steps, reads, wanted) if is_long else None
     runs: list[Lowering] = []
-    # Which steps are native decides the phases, and whether a rule can write a step is known only when it is tried. If
-    # one refuses, all code is thrown away, and the phases are found again without that step. Each round refuses one
-    # more at least, so this ends.
+    # The phases depend on which steps are native, and a rule may refuse a step only when it is tried. All code is then
+    # discarded, and the phases are computed again without that step. Each round refuses at least one more step, so the
+    # loop ends.
     outside: dict[int, str] = {}
     while len(runs) == 0:
-        order = by_phase(phases(program, steps, reads, refused)) if refused else [range(len(steps))]
+        order = group_by_phase(phases(program, steps, reads, refused)) if refused else [range(len(steps))]
         refuse_short(steps, order, refused)
         runs = _written(program, steps, order, refused, outside, once, machine)
     found: list[Step] = []
@@ -74,14 +82,14 @@ def lowered(
 
 @functools.cache
 def _is_native(what: NumberOperation, machine: Machine) -> bool:
-    """True if an operation on single numbers is native."""
+    """Return True if an operation on single numbers is native, by writing code for it once."""
     program = Program()
     operands = [program.input(np.float64(0.5)) for x in what.pattern if x is OPERAND]
     with np.errstate(all="ignore"):
         place = program.new(what.compute(*[x.value for x in operands]))
     step = Step(what.name, what.kernel, what.arguments([x.place for x in operands]), (place,), False)
     known = known_of(what.name)
-    if known.rule is None or known.limits:  # by their values
+    if known.rule is None or known.limits:  # limits depend on the operands' values
         return False
     try:
         Lowering(program, Code(machine, {}))._lower_step(step)
@@ -99,7 +107,11 @@ def _written(
     once: np.ndarray | None,
     machine: Machine,
 ) -> list[Lowering]:
-    """The code of each phase's run; none where a rule refused a step, which is then noted."""
+    """Write the code of each phase's run.
+
+    Return an empty list if a rule refused a step; the step is then added to ``refused``, or to ``outside`` if its NumPy
+    kernel can be called within a loop.
+    """
     found = []
     before = len(refused) + len(outside)
     for phase in order:
@@ -118,14 +130,16 @@ def _written(
 
 
 MANY = 200
-"""Operations of which it is looked for fewer instructions: of fewer that takes longer than it saves."""
+"""The smallest block of operations for the peephole pass; on fewer, the pass costs more than it saves."""
 
 
 class Lowering:
-    """The code of one run, or of a loop in it, while it is written, with the facts that rules need.
+    """Writes the code of one run, or of a loop's body in it, and answers the rules' questions about arguments.
 
     Args:
-        is_read_once: for each place, True if it is read once, where that is known.
+        program: the program that the steps belong to.
+        code: receives the instructions.
+        is_read_once: for each slot, True if it is read exactly once; None if that is unknown.
     """
 
     def __init__(self, program: Program, code: Code, is_read_once: np.ndarray | None = None):
@@ -143,7 +157,7 @@ class Lowering:
         """Write the code of a step.
 
         Raises:
-            NotNative: it cannot be native.
+            NotNative: the step cannot be native.
         """
         if isinstance(step, Rows):
             self._lower_rows(step)
@@ -165,7 +179,7 @@ class Lowering:
             self.take(place, cells)
 
     def _call(self, step: Step) -> None:
-        """Write a call of a step's own kernel."""
+        """Write a call of a step's NumPy kernel."""
         self.code.called[step.name, self.code.outside[id(step)]] += 1
         given = [p for p in step.uses if p not in self.program.constants]
         dtypes = [self.example(Place(p)).dtype for p in given]
@@ -183,13 +197,13 @@ class Lowering:
             self.take(place, result)
 
     def _lower_rows(self, numbers: Rows) -> None:
-        """Write operations that are one instruction each, as most are, as such; the others as steps."""
+        """Write operations on single numbers: runs of one-instruction operations in bulk, the others one by one."""
         table, rows = numbers.table, numbers.words
         self._made.cover(int(rows[0, 1]), int(rows[-1, 1]))
         if len(rows) < FEW:
             self._lower_singly(table, rows)
             return
-        rows = self._forms.squared(rows, self.program.constants)
+        rows = self._forms.rewrite_squares(rows, self.program.constants)
         together = self._forms.are_single(rows)
         cuts = [0, *(np.flatnonzero(together[1:] != together[:-1]) + 1).tolist(), len(rows)]
         for start, stop in itertools.pairwise(cuts):
@@ -202,7 +216,7 @@ class Lowering:
         made, known, code = self._made, self._cells, self.code
         for row in rows.tolist():
             number, place, *operands = row
-            form = self._forms.alone(number)
+            form = self._forms.lookup_plain(number)
             if form is None:
                 self._lower_step(table.step(row))
                 made[place] = self._cells.pop(place)
@@ -222,7 +236,7 @@ class Lowering:
         code, made, places, operands = self.code, self._made, rows[:, 1], rows[:, 2:]
         determinants = np.unique(operands[self._forms.are_checked(rows), 1])
         zero = code.constant(0.0) if len(determinants) else 0
-        made.take(places, 0)  # so that those among the operands are known
+        made.take(places, 0)  # a placeholder that marks operands which are results of this block
         others = (made.cells(operands) < 0) & (operands > 0)
         outside, at = np.unique(operands[others], return_inverse=True)
         cells = np.array([self._cell(p) for p in outside.tolist()], np.intc)
@@ -239,13 +253,13 @@ class Lowering:
         code.size += len(words)
         if len(determinants):
             known = made.cells(determinants)
-            for k in np.flatnonzero(known < 0).tolist():  # those from outside
+            for k in np.flatnonzero(known < 0).tolist():  # determinants computed outside the block
                 known[k] = self._cell(int(determinants[k]))
-            words = code.with_checks(words, first, np.sort(known), zero)
+            words = code.insert_checks(words, first, np.sort(known), zero)
         code.words.frombytes(words.tobytes())
 
     def _cell(self, place: int) -> int:
-        """The cell of a number, of a constant, as most are, in short."""
+        """Return the cell of a number, with a fast path for constants, the most frequent case."""
         found = self._cells.get(place)
         if found is None:
             value = self.program.constants.get(place)
@@ -255,37 +269,41 @@ class Lowering:
         return found
 
     def step(self, rows: Rows, outputs: list[int]) -> Step:
-        """The run, which does ``rows``, as a step of a program."""
-        results = [(self.code.side_by_side(self.cells(Place(p))), self.program.value(p)) for p in outputs]
+        """Return the finished run as a step that replaces ``rows`` and computes the slots ``outputs``."""
+        results = [(self.code.contiguous(self.cells(Place(p))), self.program.value(p)) for p in outputs]
         inputs = tuple(map(Place, self._inputs))
         reference = Reference(rows, inputs, list(map(Place, outputs)), self.program.constants)
         run = Run(self.code, list(self._inputs.values()), results, self._names, reference)
         return Step("native", run, inputs, tuple(outputs), True)
 
     def take(self, place: int, cells) -> None:
-        """Set the cells of a value."""
+        """Record the cells of a slot's value."""
         known = self._whole if _is_whole(self.program.value(place)) else self._cells
         known[place] = cells if type(cells) is int or cells.ndim else int(cells)
 
     # Facts about arguments.
 
     def value(self, step: Step):
-        """The value of a step's result for the arguments that the function was traced with."""
+        """Return the value that a step's result had during tracing."""
         return self.program.value(step.places[0])
 
     def example(self, x):
-        """The value of an argument for the arguments that the function was traced with."""
+        """Return the value that an argument had during tracing."""
         return self.program.value(x.index) if isinstance(x, Place) else x
 
     def shape(self, x) -> tuple[int, ...]:
         return np.shape(self.example(x))
 
     def is_constant(self, x) -> bool:
-        """True if an argument is the same at each call."""
+        """Return True if an argument is the same at each call."""
         return not isinstance(x, Place) or x.index in self.program.constants
 
     def constants(self, arguments):
-        """Arguments, or parts of a key, that must be the same at each call."""
+        """Return the values of arguments, or of parts of a key, that must be constants.
+
+        Raises:
+            NotNative: an argument differs between calls.
+        """
         if isinstance(arguments, Place):
             if not self.is_constant(arguments):
                 raise NotNative("positions that depend on values")
@@ -297,12 +315,12 @@ class Lowering:
     # Cells.
 
     def cells(self, x, dtype=None):
-        """The cells of an argument; of floats where ``dtype`` is floating, of whole numbers where it is that.
+        """Return the cells of an argument, converted to floats or integers as ``dtype`` asks.
 
-        Without ``dtype`` they are as the argument is. Python's numbers and whole constants take ``dtype``.
+        Without ``dtype`` there is no conversion. Python numbers and integer constants take ``dtype``.
 
         Raises:
-            NotNative: no floats, whole numbers or truth values.
+            NotNative: the argument's dtype is not a supported float, integer or boolean one.
         """
         if not isinstance(x, Place):
             return self._constant(x, dtype or FLOATS[0])
@@ -313,9 +331,9 @@ class Lowering:
         value = self.program.value(x.index)
         is_whole = _is_whole(value)
         wants_whole = is_whole if dtype is None else dtype in WHOLES
-        # An argument may stand in memory twice, as whole numbers (the 64 bits of an int64) and as the float that they
-        # are, and an instruction on the wrong one of these would compute with garbage. So there are two tables, and a
-        # value is converted when the other form is first asked for.
+        # Memory may hold an argument twice, as integers (the bits of an int64) and as floats of the same value, and an
+        # instruction that reads the wrong form would compute garbage. So there are two tables, and a value is converted
+        # when the other form is first needed.
         known = self._whole if wants_whole else self._cells
         found = known.get(x.index)
         if found is None and not is_whole and not wants_whole:
@@ -346,16 +364,16 @@ class Lowering:
         return self.code.whole(array)
 
     def _converted(self, cells, value, dtype):
-        """Floats of whole numbers, or whole numbers of truth values."""
+        """Emit the conversion of integers to floats, or of booleans to integers."""
         name = "int64_of_float" if dtype in WHOLES else f"{FLOATS[dtype == FLOATS[1]]}_of_whole"
         return self.code.written(name, [cells], np.shape(value), None)
 
     def array(self, x, dtype=None) -> np.ndarray:
-        """The cells of an argument as an array, also those of a number."""
+        """Return the cells of an argument as an array, which has no dimensions for a number."""
         return np.asarray(self.cells(x, dtype))
 
     def cast(self, x, dtype):
-        """The cells of an argument whose values are those of ``dtype``."""
+        """Emit a cast of an argument to ``dtype``, if it is needed; return the cells of the result."""
         given = getattr(self.example(x), "dtype", None)
         if given in FLOATS and dtype in WHOLES:
             return self.code.written(f"{dtype}_of_float", [self.cells(x)], self.shape(x), None)
@@ -365,7 +383,7 @@ class Lowering:
         return cells
 
     def elementwise(self, name: str, operands: tuple, step: Step):
-        """The cells of an operation on arguments, of the shape and dtype of a step's result."""
+        """Emit an elementwise operation on a step's arguments; return the cells of the step's result."""
         if self.program.values.is_number(step.places[0]):  # the most frequent case
             known, found = self._cells, []
             for x in operands:
@@ -374,9 +392,9 @@ class Lowering:
             return self.code.number(name, found)
         value = self.value(step)
         if value.dtype == BOOL:
-            dtype = self._met(operands)
+            dtype = self._comparison_dtype(operands)
             if dtype in WHOLES:
-                of_wholes = named(name)
+                of_wholes = integer_instruction(name)
                 name, dtype = (of_wholes, dtype) if of_wholes else (name, FLOATS[0])
         else:
             dtype = value.dtype
@@ -386,8 +404,11 @@ class Lowering:
             )
         return self.operation(name, [self.cells(x, dtype) for x in operands], step)
 
-    def within(self, limits: tuple[float, ...], name: str, operands: tuple, step: Step):
-        """The same where no operand is larger than its limit; the step's own kernel where one is."""
+    def limited_elementwise(self, limits: tuple[float, ...], name: str, operands: tuple, step: Step):
+        """Emit an operation that is right only for operands up to a limit; beyond it, execution ends.
+
+        The reference executor then calls the step's NumPy kernel.
+        """
         code, dtype = self.code, self.value(step).dtype
         if dtype not in FLOATS:
             raise NotNative(f"dtype {dtype}")
@@ -399,12 +420,16 @@ class Lowering:
         return self.operation(name, given, step)
 
     def operation(self, name: str, cells: list, step: Step, shape: tuple[int, ...] | None = None):
-        """The same on cells; of a part of the result where ``shape`` is that of one."""
+        """Emit an elementwise operation on cells, with the dtype of a step's result.
+
+        Args:
+            shape: the shape to compute; by default that of the step's result.
+        """
         value = self.value(step)
         return self.code.elementwise(name, cells, np.shape(value) if shape is None else shape, value.dtype)
 
-    def _met(self, operands) -> np.dtype:
-        """The dtype in which operands are compared; that of floats for truth values."""
+    def _comparison_dtype(self, operands) -> np.dtype:
+        """Return the dtype in which operands are compared; booleans are compared as floats."""
         found = {getattr(self.example(x), "dtype", None) for x in operands}
         if FLOATS[0] in found or FLOATS[1] in found:
             return FLOATS[FLOATS[0] not in found]
@@ -418,12 +443,16 @@ def _is_whole(value) -> bool:
 
 
 def _as_floats(value, dtype):
-    """A constant as floats that are those of its dtype, or of ``dtype`` where it is a Python number or whole."""
+    """Return a constant as float64, rounded to ``dtype`` if it is a Python number or an integer.
+
+    Raises:
+        NotNative: the constant has an unsupported dtype, or integers that float64 cannot represent.
+    """
     array = np.asarray(value)
     if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
         raise NotNative(f"dtype {array.dtype}")
     if array.dtype.kind in "iu" and array.size and np.abs(array.astype(np.float64)).max() >= 2.0**53:
-        raise NotNative("whole numbers that are no floats")
+        raise NotNative("integers that float64 cannot represent")
     if array.dtype.kind in "iu" or isinstance(value, float) and not isinstance(value, np.generic):
         array = array.astype(dtype)
     return np.float64(array) if not array.ndim else array

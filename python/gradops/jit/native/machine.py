@@ -1,11 +1,15 @@
-"""The native machine, compiled by LLVM once for each version and processor, stored on disk, and how code is run on it.
+"""Compile and load the native machine, and call functions in it.
 
-LLVM comes from ``llvmlite``, the library under Numba, which is optional and looked for when a program is first
-compiled. Numba itself would do the same work, but takes half a second to import, which is longer than most programs
-take to compile; the machine's text is compiled in 2 s, once, and loaded from disk afterwards in a few milliseconds.
+:func:`machine` returns the :class:`Machine`, or None without llvmlite. The package's own :func:`lowered` asks for it,
+and :class:`.run.Run`, :class:`.tile_run.Tiles`, :mod:`.records` and the sparse solvers call its functions.
 
-What is stored may end the process that loads it, where a processor lacks what it says to have. So the next process
-tries it in a child first (:func:`.cache.attempt`), and compiles it anew if that ends, too.
+LLVM comes from the optional package ``llvmlite``, which Numba uses and which is imported when a program is first
+compiled. Numba could do the same work, but takes half a second to import, longer than most programs take to compile.
+Compiling the machine's IR takes 2 s, once for each version and processor; later processes load the object code from
+disk in a few milliseconds.
+
+Stored code may crash the process that loads it, if a processor lacks a feature that it claims to have. So the next
+process tries the code in a child process first (:func:`.cache.attempt`), and compiles it again if the child crashes.
 """
 
 from __future__ import annotations
@@ -37,7 +41,7 @@ _WINDOWS = {"divide": 8, "over": 4, "under": 2, "invalid": 16}
 
 @functools.cache
 def exceptions() -> dict[str, int]:
-    """The C library's flags of the exceptions that NumPy warns of, by their names in ``numpy.errstate``."""
+    """Return the C library's flags of the exceptions that NumPy warns about, by their names in ``numpy.errstate``."""
     if sys.platform == "win32":
         return _WINDOWS
     return {"x86_64": _X86, "AMD64": _X86, "aarch64": _ARM, "arm64": _ARM}.get(platform.machine(), {})
@@ -47,26 +51,28 @@ class Machine:
     """The compiled machine.
 
     Attributes:
-        address: gives the address of a compiled function by its name.
-        function: gives the function of a name, by the number of its operands, addresses or whole numbers, and the type
-            of its result, which is an ``int`` of C unless that is named.
-        run: ``run(code, memory, functions)`` of addresses; returns the floating-point exceptions raised.
-        compiled: gives the owner of the code of LLVM's text, and the address of a function in it, by the text, the name
-            and LLVM's level: 3, or 1 for text whose loops are of vectors already. Texts that are the same, as of a
-            function that is compiled again for other data, share code.
+        functions: the address of the table of C, SciPy, BLAS and LAPACK functions that the code calls.
+        address: ``address(name)`` returns the address of a compiled function.
+        function: ``function(name, operands, result=c_int)`` returns a compiled function as a Python callable;
+            ``operands`` is the number of its arguments, which are addresses or integers.
+        run: ``run(code, memory, functions)`` takes addresses, executes bytecode, and returns the floating-point
+            exceptions raised.
+        compiled: ``compiled(text, name, level=3)`` compiles further LLVM IR and returns the owner of the code and the
+            address of the function ``name``. ``level`` is LLVM's optimization level; 1 is for IR that is already
+            vectorized. Equal IR, for example of a function that is compiled again for other data, shares code.
 
     Args:
-        engine: the owner of its code.
+        engine: the owner of the compiled code.
 
     Raises:
-        OSError: it computes wrong numbers.
+        OSError: the compiled code gives wrong results.
     """
 
     def __init__(self, engine):
         self._names: set[str] = set()
         self._functions = np.zeros(max(ROUTINE_NUMBERS.values()) + 1, np.uint64)
         for i, name in enumerate(("feclearexcept", "fetestexcept")):
-            self._functions[i] = _of_c_library(name)
+            self._functions[i] = _c_address(name)
         for name in machine_parts.FUNCTIONS_USED:
             self.needs(name)
         self.functions = self._functions.ctypes.data
@@ -74,8 +80,8 @@ class Machine:
         self.address = functools.cache(self._engine.get_function_address)
         self.function = functools.cache(self._function)
         self.compiled = functools.lru_cache(256)(self._compiled)
-        # ctypes lets Python's other threads run during a call. So the machine keeps nothing of its own between calls:
-        # code, memory and the table of functions come as addresses, of which the last is only added to.
+        # ctypes releases the GIL during a call, so the machine has no state of its own: code, memory and the table of
+        # functions are passed as addresses, and entries of the table are only added.
         self.run = self.function("run", 3)
         _check(self)
 
@@ -86,36 +92,36 @@ class Machine:
         binding = importlib.import_module("llvmlite.binding")
         target, processor = binding.Target.from_default_triple(), binding.get_host_cpu_name()
         features = binding.get_host_cpu_features().flatten()
-        made = _object(binding, text, target, processor, features, level)
-        return _loaded(binding, target, processor, features, made, name)
+        made = _object_code(binding, text, target, processor, features, level)
+        return _load(binding, target, processor, features, made, name)
 
     def needs(self, name: str) -> int:
-        """The number of a function, whose address is then in the table."""
+        """Enter a function's address in the table; return the function's number."""
         number = FUNCTION_NUMBERS[name]
         if name not in self._names:
             function = FUNCTIONS[name]
             if function.of_scipy:
-                self._functions[number] = _of_scipy(function.symbol, function.operands)
+                self._functions[number] = _scipy_address(function.symbol, function.operands)
             else:
-                self._functions[number] = _of_c_library(function.symbol)
+                self._functions[number] = _c_address(function.symbol)
             self._names.add(name)
         return number
 
     def has(self, *routines: str) -> bool:
-        """True if there are these functions of BLAS and LAPACK, whose addresses are then in the table."""
+        """Enter functions of BLAS and LAPACK in the table; return True if all are available."""
         for name in routines:
             if name not in self._names:
-                self._functions[ROUTINE_NUMBERS[name]] = _of_routine(name)
+                self._functions[ROUTINE_NUMBERS[name]] = _routine_address(name)
                 self._names.add(name)
         return all(self._functions[ROUTINE_NUMBERS[name]] for name in routines)
 
 
 @functools.cache
 def machine() -> Machine | None:
-    """The machine, or None where it cannot be had.
+    """Return the machine; None if it is turned off or llvmlite is not usable.
 
     Warns:
-        RuntimeWarning: llvmlite is here, but broken or too old.
+        RuntimeWarning: llvmlite is installed, but broken or too old.
     """
     if _is_off():
         return None
@@ -123,11 +129,11 @@ def machine() -> Machine | None:
         import llvmlite.binding as binding
     except ModuleNotFoundError:
         return None
-    except Exception as error:  # another's compiled library that does not load
+    except Exception as error:  # llvmlite's shared library does not load
         _warn(error)
         return None
     try:
-        return _made(binding)
+        return _load_or_compile(binding)
     except Exception as error:
         _warn(error)
         return None
@@ -139,13 +145,13 @@ def _is_off() -> bool:
 
 @functools.cache
 def has_fused() -> bool:
-    """True if the processor multiplies and adds in one instruction."""
+    """Return True if the processor has fused multiply-add instructions."""
     binding = importlib.import_module("llvmlite.binding")
     return platform.machine() in ("aarch64", "arm64") or bool(binding.get_host_cpu_features().get("fma"))
 
 
 def why_not() -> str:
-    """The reason why there is no machine."""
+    """Return the reason why there is no machine."""
     if _is_off():
         return "GRADOPS_NATIVE is off"
     try:
@@ -168,34 +174,34 @@ def _warn(error: Exception) -> None:
 # Compilation.
 
 
-def _made(binding) -> Machine:
-    """The machine, loaded or compiled."""
+def _load_or_compile(binding) -> Machine:
+    """Return the machine, loaded from disk or compiled."""
     if not exceptions():
         raise OSError(f"the processor {platform.machine()} is unknown")
     target, processor, features = _host(binding)
     name = f"machine-{_version(binding, processor, features)}.o"
     with cache.attempt(name) as is_suspect:
         stored = cache.read(name)
-        if stored is not None and (not is_suspect or _is_run_by_child(name)):
-            with contextlib.suppress(Exception):  # of LLVM, or of a machine that is wrong
-                return Machine(_loaded(binding, target, processor, features, stored)[0])
+        if stored is not None and (not is_suspect or _can_child_run(name)):
+            with contextlib.suppress(Exception):  # LLVM may reject the file, or the machine fail its check
+                return Machine(_load(binding, target, processor, features, stored)[0])
             cache.remove(name)
-        compiled = _object(binding, llvm.sources(sum(exceptions().values())), target, processor, features)
-        found = Machine(_loaded(binding, target, processor, features, compiled)[0])
+        compiled = _object_code(binding, llvm.sources(sum(exceptions().values())), target, processor, features)
+        found = Machine(_load(binding, target, processor, features, compiled)[0])
         cache.write(name, compiled)
     return found
 
 
 def _host(binding) -> tuple[Any, str, str]:
-    """LLVM's target for this computer, the processor's name, and its features."""
+    """Return LLVM's target for this computer, the processor's name, and its features."""
     for initialize in (binding.initialize_native_target, binding.initialize_native_asmprinter):
         initialize()
     target = binding.Target.from_default_triple()
     return target, binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
 
 
-def _is_run_by_child(name: str) -> bool:
-    """True if another process loads a stored machine and computes with it."""
+def _can_child_run(name: str) -> bool:
+    """Return True if a child process can load a stored machine and pass the check."""
     code = f"from gradops.jit.native import machine; machine.run_stored({name!r})"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
@@ -206,17 +212,21 @@ def _is_run_by_child(name: str) -> bool:
 
 
 def run_stored(name: str) -> None:
-    """Load a stored machine, which computes a little, or raise an error."""
+    """Load a stored machine and check it; child processes call this to find out whether it crashes.
+
+    Raises:
+        Exception: the machine does not load, or gives wrong results.
+    """
     binding = importlib.import_module("llvmlite.binding")
     target, processor, features = _host(binding)
-    Machine(_loaded(binding, target, processor, features, cache.read(name) or b"")[0])
+    Machine(_load(binding, target, processor, features, cache.read(name) or b"")[0])
 
 
-def _object(binding, text: str, target, processor: str, features: str, level: int = 3) -> bytes:
-    """LLVM's text as the processor's code."""
+def _object_code(binding, text: str, target, processor: str, features: str, level: int = 3) -> bytes:
+    """Compile LLVM IR to object code."""
     builder = target.create_target_machine(cpu=processor, features=features, opt=3, jit=True)
     module = binding.parse_assembly(llvm.assembled(text))
-    module.verify()  # of a label that is there twice LLVM would make code of both blocks, one behind the other
+    module.verify()  # otherwise LLVM would silently join two blocks with the same label
     module.triple = target.triple
     module.data_layout = str(builder.target_data)
     options = binding.create_pipeline_tuning_options(speed_level=level)
@@ -226,12 +236,12 @@ def _object(binding, text: str, target, processor: str, features: str, level: in
     return builder.emit_object(module)
 
 
-def _loaded(binding, target, processor: str, features: str, compiled: bytes, name: str = "run") -> tuple[Any, int]:
-    """The owner of the processor's code, and the address of a function in it."""
+def _load(binding, target, processor: str, features: str, compiled: bytes, name: str = "run") -> tuple[Any, int]:
+    """Load object code; return its owner and the address of a function in it."""
     builder = target.create_target_machine(cpu=processor, features=features, opt=3, jit=True)
     empty = binding.parse_assembly("")
     engine = binding.create_mcjit_compiler(empty, builder)
-    # The engine owns the code: whoever keeps an address of it keeps the engine, or the address leads nowhere.
+    # The engine owns the code: its addresses are valid only as long as the engine is referenced.
     engine.add_object_file(binding.ObjectFileRef.from_data(compiled))
     engine.finalize_object()
     address = engine.get_function_address(name)
@@ -241,13 +251,13 @@ def _loaded(binding, target, processor: str, features: str, compiled: bytes, nam
 
 
 def _version(binding, processor: str, features: str) -> str:
-    """The key of a machine: this folder's files with its sources and LLVM's options, LLVM, the processor, its flags."""
+    """Return the cache key of a machine: a hash of its source, LLVM's version and options, and the processor."""
     import llvmlite
 
     known = hashlib.sha256()
-    # What is loaded from disk is run without a look at it, so all that it was made of is in its name. Without the
-    # processor's features a home directory that two computers share would give one of them instructions that it does
-    # not have.
+    # Stored code is executed unseen, so its name must cover everything that it was made of. Without the processor's
+    # features, two computers that share a home directory could load instructions that one of them lacks. The files of
+    # this folder contain the IR and LLVM's options.
     for file in sorted(pathlib.Path(__file__).parent.glob("*.py")):
         known.update(file.read_bytes())
     of_llvm = llvmlite.__version__, *map(str, binding.llvm_version_info)
@@ -257,7 +267,11 @@ def _version(binding, processor: str, features: str) -> str:
 
 
 def _check(machine: Machine) -> None:
-    """Check that the machine computes 2 + 3, and notices 1 / 0."""
+    """Check that the machine computes 2 + 3 and reports a division by zero.
+
+    Raises:
+        OSError: the result is wrong.
+    """
     add, divide = instructions.NUMBERS["add"], instructions.NUMBERS["divide"]
     words = np.array([add, 3, 0, 1, 0, divide, 4, 0, 2, 0, instructions.END], np.int32)
     memory = np.array([2.0, 3.0, 0.0, 0.0, 0.0])
@@ -274,41 +288,41 @@ def _c_library() -> Any:
     return ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
 
 
-def _of_c_library(name: str) -> int:
+def _c_address(name: str) -> int:
     return ctypes.cast(getattr(_c_library(), name), ctypes.c_void_p).value or 0
 
 
-_name_of = ctypes.pythonapi.PyCapsule_GetName
-_name_of.restype, _name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
-_pointer_of: Callable = ctypes.pythonapi.PyCapsule_GetPointer
-_pointer_of.restype, _pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]  # type: ignore
+_capsule_name = ctypes.pythonapi.PyCapsule_GetName
+_capsule_name.restype, _capsule_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+_capsule_pointer: Callable = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]  # type: ignore
 
 
 @functools.cache
-def _of_scipy(name: str, operands: int) -> int:
-    """The address of the function that SciPy's ufunc of that name calls on doubles.
+def _scipy_address(name: str, operands: int) -> int:
+    """Return the address of the function that SciPy's ufunc of this name calls on doubles.
 
     Raises:
-        OSError: SciPy has none by that name and signature.
+        OSError: SciPy has no function of this name and signature.
     """
-    # The capsule's name is the C signature that Cython wrote down. A function that takes something else would not fail
-    # but read registers that nobody filled; where SciPy has changed one, it is an error here, once.
+    # The capsule's name is the C signature that Cython recorded. Calling a function with another signature would not
+    # fail but read uninitialized registers, so a signature that SciPy has changed must be an error here.
     signature = f"double ({'double, ' * operands}int __pyx_skip_dispatch)".encode()
     functions = importlib.import_module("scipy.special.cython_special")
     for key, capsule in functions.__pyx_capi__.items():
         fused = key.startswith("__pyx_fuse_") and key[len("__pyx_fuse_0") :] == name
-        if (key == name or fused) and _name_of(capsule) == signature:
-            return _pointer_of(capsule, signature)
+        if (key == name or fused) and _capsule_name(capsule) == signature:
+            return _capsule_pointer(capsule, signature)
     raise OSError(f"scipy.special.cython_special has no {name} of doubles")
 
 
-def _of_routine(name: str) -> int:
-    """The address of SciPy's function of BLAS or LAPACK; 0 where it has another signature, as of 64-bit sizes."""
+def _routine_address(name: str) -> int:
+    """Return the address of SciPy's BLAS or LAPACK function; 0 if it has another signature, such as 64-bit sizes."""
     library = "blas" if name == "dgemm" else "lapack"
     try:
         capsule = importlib.import_module(f"scipy.linalg.cython_{library}").__pyx_capi__[name]
     except (ImportError, KeyError):
         return 0
-    signature = _name_of(capsule)
+    signature = _capsule_name(capsule)
     plain = re.sub(r"\w+_d\b", "d", signature.decode())
-    return _pointer_of(capsule, signature) if plain == f"void ({ROUTINES[name]})" else 0
+    return _capsule_pointer(capsule, signature) if plain == f"void ({ROUTINES[name]})" else 0

@@ -1,6 +1,8 @@
-"""Parts of the native machine as LLVM's text, with names left open, which :mod:`.machine_source` fills in.
+"""Templates of the native machine's LLVM IR, which :mod:`.machine_source` fills in.
 
-At its end the functions that the machine calls: SciPy's, ``logaddexp`` and NumPy's summation.
+``MAIN`` is the interpreter. :func:`text` returns the functions that it calls: wrappers of SciPy's functions,
+``logaddexp``, remainders, reductions with NumPy's summation order, sorting, and wrappers of BLAS and LAPACK.
+:mod:`.loop_compiler` includes these functions in its modules as well.
 """
 
 from __future__ import annotations
@@ -9,12 +11,11 @@ from . import tile_sums
 from .instructions import FUNCTION_NUMBERS, ROUTINE_NUMBERS
 
 FUNCTIONS_USED = ("exp", "log1p", "log", "fmod")
-"""The C library's functions that the machine's own call."""
+"""Functions of the C library that the IR of this module calls."""
 
-# The interpreter is one function: each operation is a block that ends in a jump by table to the next one's, so that
-# the processor predicts each jump by the operation it comes from. What NumPy's results hang on must not be undone by
-# LLVM: no instruction has a fast-math flag, so it neither reassociates sums nor contracts a product and a sum to one
-# rounding.
+# The interpreter is one function with threaded dispatch: each operation is a block that ends in an indirect jump to the
+# next operation, so the processor predicts each jump separately. Results must have NumPy's bits, so no instruction has
+# a fast-math flag: LLVM may neither reassociate sums nor contract a product and a sum into one rounding.
 MAIN = """
 @targets = internal constant [{table_size} x ptr] [{targets}]
 
@@ -23,7 +24,7 @@ entry:
   %clear = load ptr, ptr %functions
   call i32 %clear(i32 {exceptions})
   br label %dispatch
-dispatch: ; LLVM copies it to the end of each operation
+dispatch: ; LLVM duplicates this block at the end of each operation
   %at = phi ptr [%code, %entry], [%next.long, %vector.done], [%next.gather, %gather.done],
     [%next.short, %short.done]{dispatched_from}
   %op = load i32, ptr %at
@@ -40,8 +41,8 @@ unknown:
 failed:
   ret i32 {failed}
 {scalar_blocks}
-; The machine returns so that Python can run a kernel on the memory: exceptions and the kernel's number in one word.
-; It begins again, with clear flags, behind this instruction.
+; The machine returns so that Python can call a kernel on the memory. The result holds the exceptions and the kernel's
+; number. Python then resumes after this instruction, with cleared flags.
 scalar.outside:
   %outside = i32 %at[1]
   %outside.test = ptr %functions[1]
@@ -73,7 +74,7 @@ vector.done:
   %next.long = getelementptr i32, ptr %at, i64 {long}
   br label %dispatch
 
-; The positions of a gather follow its words, so the next instruction is as far as there are positions.
+; The operands of a gather follow its words, and the next instruction follows them.
 vector.gather:
   %g.at = getelementptr i32, ptr %at, i64 {long}
   br label %gather.loop
@@ -131,7 +132,7 @@ vector.{name}:
 """
 
 OF_ROW_GIVEN = "ptr %memory, i64 %out, i64 %a, i64 %n, i64 %stride, ptr %functions"
-"""The parameters of such a function."""
+"""The parameters of a function that :data:`OF_ROW` calls."""
 
 _HELPERS = """
 {intrinsics}
@@ -171,7 +172,7 @@ define internal double @fmod(double %x, double %y, ptr %functions) alwaysinline 
   %r = call double %f(double %x, double %y)
   ret double %r
 }}
-; True if a remainder that C gives is on the other side of 0 than the divisor.
+; True if C's remainder is not 0 and has the opposite sign of the divisor.
 define internal i1 @differs(double %m, double %y) alwaysinline {{
   %negative.m = fcmp olt double %m, 0.0
   %negative.y = fcmp olt double %y, 0.0
@@ -180,7 +181,7 @@ define internal i1 @differs(double %m, double %y) alwaysinline {{
   %r = and i1 %other, %some
   ret i1 %r
 }}
-; C's remainder has the dividend's sign, Python's and NumPy's the divisor's, also where it is 0.
+; C's remainder has the sign of the dividend; Python's and NumPy's has that of the divisor, even if it is 0.
 define internal double @remainder(double %x, double %y, ptr %functions) noinline {{
   %m = call double @fmod(double %x, double %y, ptr %functions)
   %zero = fcmp oeq double %m, 0.0
@@ -191,8 +192,8 @@ define internal double @remainder(double %x, double %y, ptr %functions) noinline
   %r = select i1 %zero, double %signed, double %nonzero
   ret double %r
 }}
-; As NumPy divides: the quotient of what is left without the remainder, to the nearest whole number, as a rounding may
-; have put it just below.
+; NumPy's algorithm: subtract the remainder, divide, and round to the nearest integer, as the quotient may have been
+; rounded to just below an integer.
 define internal double @floor_divided(double %x, double %y, ptr %functions) noinline {{
   %none = fcmp oeq double %y, 0.0
   %quotient = fdiv double %x, %y
@@ -219,7 +220,7 @@ divide:
 
 {positions}
 {product}
-; NumPy's sum begins with 0.0, so that of negative zeros is 0.0.
+; NumPy's sum starts from 0.0, so a sum of negative zeros is 0.0.
 define internal double @sum(ptr %a, i64 %n, i64 %stride, ptr %functions) alwaysinline {{
   %s = call double @pairwise(ptr %a, i64 %n, i64 %stride)
   %r = fadd double %s, 0.0
@@ -229,7 +230,7 @@ define internal double @sum(ptr %a, i64 %n, i64 %stride, ptr %functions) alwaysi
 """
 
 _EXTREME = """
-; The position of the first extreme, or of the first NaN.
+; The index of the first extreme, or of the first NaN.
 define internal double @{name}(ptr %a, i64 %n, i64 %stride, ptr %functions) noinline {{
 entry:
   %first = load {type}, ptr %a
@@ -259,7 +260,7 @@ _FIRST = """
   %better = and i1 %beyond, %known
 """
 
-# By insertion: stable, and quick for the few numbers of a row.
+# Insertion sort: stable, and fast for the few numbers of a row.
 _ARGSORT = """
 define internal void @{name}({given}) noinline {{
 entry:
@@ -302,7 +303,7 @@ _AFTER_NUMBER = """
   %after = and i1 %greater, %number
 """
 
-_OF_SCIPY = """; SciPy's ufuncs warn of nothing: what floating-point exceptions a function raises is taken back.
+_OF_SCIPY = """; SciPy's ufuncs never warn, so floating-point exceptions of the function are cleared.
 define internal double @scipy{count}({parameters}, ptr %f, ptr %functions) noinline {{
 {before}
   %r = call double %f({parameters}, i32 0)
@@ -313,7 +314,7 @@ define internal double @scipy{count}({parameters}, ptr %f, ptr %functions) noinl
 
 
 _PRODUCT = """
-; Row by row the transpose of a product is the product of the transposes the other way round, column by column.
+; BLAS is column-major: it computes the transposed product from the transposed factors in reverse order.
 define internal void @product(ptr %x, ptr %y, ptr %out, i64 %m, i64 %k, i64 %n, i64 %sx, i64 %sy,
     ptr %functions) noinline {{
 {sizes}
@@ -329,8 +330,8 @@ define internal void @product(ptr %x, ptr %y, ptr %out, i64 %m, i64 %k, i64 %n, 
 }}
 """
 
-# LAPACK's exceptions are taken back, as NumPy warns of none. LAPACK says by its `info` that a pivot is exactly 0; the
-# program ends there (`require`), and NumPy raises its error.
+# LAPACK's floating-point exceptions are cleared, as NumPy ignores them. LAPACK reports by `info` that a pivot is
+# exactly 0; execution then ends (`require`), and NumPy raises its error.
 _FACTOR = """
 define internal void @factor(ptr %matrix, ptr %rows, ptr %regular, ptr %sign, i64 %n, ptr %functions) noinline {{
 {sizes}
@@ -392,8 +393,7 @@ _ROUTINE = """
   %f = ptr %functions[{number}]
 """
 
-# The flags of the processor are those of all since the machine began, so only those may be cleared that the call in
-# between has added.
+# The processor's flags accumulate since the machine started, so only flags that the call has added may be cleared.
 _BEFORE = """
   %test = ptr %functions[1]
   %before = call i32 %test(i32 {exceptions})
@@ -431,7 +431,7 @@ _SIDE = """
 
 
 def _positions() -> str:
-    """The functions that give positions, of doubles and of whole numbers."""
+    """Return the IR of argmax, argmin and argsort, for doubles and for integers."""
     found = []
     for kind, prefix in (("double", ""), ("i64", "whole_")):
         whole = bool(prefix)
@@ -447,7 +447,11 @@ INTRINSICS = [f"declare double @llvm.{name}.f64(double)" for name in ("fabs", "s
 
 
 def text(exceptions: int) -> str:
-    """The functions, with arguments as of :func:`.machine_source.source`."""
+    """Return the IR of the functions that the machine calls.
+
+    Args:
+        exceptions: the platform's mask of the floating-point exceptions that NumPy warns about.
+    """
     before, after = _BEFORE.format(exceptions=exceptions), _AFTER.format(exceptions=exceptions)
     scipys = {
         f"scipy{count}": _OF_SCIPY.format(count=count, parameters=parameters, before=before, after=after)
@@ -467,7 +471,8 @@ def text(exceptions: int) -> str:
     return _HELPERS.format(product=product, positions=_positions(), pairwise=pairwise, **known, **scipys)
 
 
-# The parts of a code whose loops are compiled, one after the other: a function like `run` each, and its code.
+# Executes the parts of a program whose loops are compiled, in order. A row of `table` has the address of a function
+# with the signature of `run`, and of its bytecode.
 PARTS = """
 define i32 @parts(ptr %table, i64 %parts, ptr %functions, ptr %memory) {{
 entry:

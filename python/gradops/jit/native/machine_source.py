@@ -1,4 +1,8 @@
-"""The native machine as LLVM's text: one function that runs the code of any program, made of :mod:`.machine_parts`."""
+"""Assemble the LLVM IR of the native machine, the interpreter function ``run``.
+
+:func:`source` fills the templates of :mod:`.machine_parts` with a block for each instruction, whose IR comes from
+:mod:`.emitter`. It is registered with :func:`.llvm.source`, and :mod:`.machine` compiles it.
+"""
 
 from __future__ import annotations
 
@@ -22,73 +26,77 @@ from .instructions import (
 )
 
 _WORDS = ("out", "a", "b", "c", "n", "sa", "sb", "sc")
-"""The words of an instruction, behind the first."""
+"""The words of an instruction after the opcode."""
 
 _JUMPS = ("index", "again", "unless", "require", "outside")
-_OF_NUMBERS = frozenset((*FUSED, *_JUMPS, *ROWS)) - {"load", "store"}
-"""Instructions that are never on vectors."""
+_SCALAR_ONLY = frozenset((*FUSED, *_JUMPS, *ROWS)) - {"load", "store"}
+"""Instructions that have no vector form."""
 
 
 @llvm.source
 def source(exceptions: int) -> str:
-    """The text of the function ``run`` and of those that it calls."""
+    """Return the IR of the function ``run`` and of the functions that it calls.
+
+    Args:
+        exceptions: the platform's mask of the floating-point exceptions that NumPy warns about.
+    """
     elementwise = [*OPERATIONS, *CALLS]
-    of_numbers = [*elementwise, *ROWS, *_JUMPS]
-    of_vectors = [name for name in NUMBERS if name not in _OF_NUMBERS]
-    targets = {NUMBERS[name]: f"scalar.{name}" for name in of_numbers}
-    targets.update({NUMBERS[name] + VECTOR: "vector.op" for name in of_vectors})
-    # Every number that a word may hold has a target, as the jump has no check: it would go anywhere.
+    scalar_names = [*elementwise, *ROWS, *_JUMPS]
+    vector_names = [name for name in NUMBERS if name not in _SCALAR_ONLY]
+    targets = {NUMBERS[name]: f"scalar.{name}" for name in scalar_names}
+    targets.update({NUMBERS[name] + VECTOR: "vector.op" for name in vector_names})
+    # The jump is unchecked, so every possible opcode needs a target.
     targets[END] = "end"
-    on_numbers, on_vectors = _OnNumbers(), _OnVectors()
-    for name in of_numbers[:-1]:  # without the last, which leaves the machine
-        on_numbers.instruction(name)
-    for name in of_vectors:
+    scalars, vectors = _ScalarBlocks(), _VectorBlocks()
+    for name in scalar_names[:-1]:  # the last one, `outside`, is in the template
+        scalars.instruction(name)
+    for name in vector_names:
         if name in elementwise:
-            on_vectors.operation(name)
+            vectors.operation(name)
         elif name in ("dot", "load", "store", *FOLDS):
-            on_vectors.instruction(name)
-    of_rows = dict.fromkeys((*OF_ROWS, *OF_EXPONENTIALS))
-    calls = [machine_parts.CALLED.format(name=name) for name in CALLED if name not in of_rows]
-    calls += [machine_parts.OF_ROW.format(name=name) for name in of_rows]
+            vectors.instruction(name)
+    row_names = dict.fromkeys((*OF_ROWS, *OF_EXPONENTIALS))
+    calls = [machine_parts.CALLED.format(name=name) for name in CALLED if name not in row_names]
+    calls += [machine_parts.OF_ROW.format(name=name) for name in row_names]
     main = machine_parts.MAIN.format(
         exceptions=exceptions,
         table_size=2 * VECTOR,
         targets=", ".join(f"ptr blockaddress(@run, %{targets.get(i, 'unknown')})" for i in range(2 * VECTOR)),
         labels=", ".join(f"label %{label}" for label in dict.fromkeys([*targets.values(), "unknown"])),
-        dispatched_from="".join(f", [%{label}.at, %{label}]" for label in on_numbers.jumps),
+        dispatched_from="".join(f", [%{label}.at, %{label}]" for label in scalars.jumps),
         long=LONG,
         numbers=VECTOR - 1,
         waiting=WAITING,
-        scalar_blocks="\n".join(on_numbers.lines),
+        scalar_blocks="\n".join(scalars.lines),
         vector_words="\n".join(_word(f"%{word}", i) for i, word in enumerate(_WORDS, 1)),
-        vector_cases="\n".join(f"    i32 {NUMBERS[name]}, label %vector.{name}" for name in of_vectors),
+        vector_cases="\n".join(f"    i32 {NUMBERS[name]}, label %vector.{name}" for name in vector_names),
         short=SHORT,
         failed=FAILED,
-        vector_blocks="\n".join([*on_vectors.lines, *calls]),
-        metadata=on_vectors.metadata(),
+        vector_blocks="\n".join([*vectors.lines, *calls]),
+        metadata=vectors.metadata(),
     )
-    functions = [machine_parts.text(exceptions), *map(_of_exponentials, OF_EXPONENTIALS)]
+    functions = [machine_parts.text(exceptions), *map(_exponentials_function, OF_EXPONENTIALS)]
     return "\n".join([*functions, main, machine_parts.PARTS.format(failed=FAILED)])
 
 
 def _word(result: str, at: int) -> str:
-    """A word of the instruction at hand as a 64-bit number."""
+    """Return IR that loads a word of the current instruction as a 64-bit integer."""
     return f"  {result}.i = i32 %at[{at}]\n  {result} = sext i32 {result}.i to i64"
 
 
-def _of_exponentials(name: str) -> str:
-    """A function of the machine's."""
+def _exponentials_function(name: str) -> str:
+    """Return the IR of a function for one of :data:`.OF_EXPONENTIALS`, for vectors of any length."""
     text = Emitter()
     text.write_long(name, ("%out", "%a", 0, 0, "%n", "%stride", 0))
     head = f"define internal void @{name}({machine_parts.OF_ROW_GIVEN}) noinline {{\nentry:"
     return "\n".join([head, *text.lines, "  ret void\n}"])
 
 
-class _OnNumbers(Emitter):
-    """The blocks of instructions on numbers.
+class _ScalarBlocks(Emitter):
+    """Writes the blocks of instructions on numbers.
 
     Attributes:
-        jumps: the blocks that end in a jump to the next instruction, whose place is the name of the block with `.at`.
+        jumps: the blocks that jump to the dispatcher; the value ``%LABEL.at`` is the address of the next instruction.
     """
 
     def __init__(self) -> None:
@@ -107,14 +115,14 @@ class _OnNumbers(Emitter):
         words = [self.name() for _ in _WORDS[: SHORT - 1]]
         self.lines += [_word(word, i) for i, word in enumerate(words, 1)]
         self.write_short(name, words)
-        # An operation has a jump of its own, by which the processor foresees what comes after it.
+        # Each operation has its own jump, so the processor predicts its successor separately.
         self.go(self.target(SHORT) if name in OPERATIONS or name in CALLS else "short.done")
         self.lines += self._jumps
         self._jumps = []
 
 
-class _OnVectors(Emitter):
-    """The blocks of instructions on vectors: their loops, whose results are apart from their operands."""
+class _VectorBlocks(Emitter):
+    """Writes the blocks of vector instructions, whose loops assume that results do not overlap operands."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -124,13 +132,13 @@ class _OnVectors(Emitter):
         return f"%v{super().name()[1:]}"
 
     def instruction(self, name: str) -> None:
-        """Write one that takes an element after the other."""
+        """Write an instruction that processes one element after the other."""
         self.begin(f"vector.{name}")
         self.write_long(name, [f"%{word}" for word in _WORDS])
         self.go("vector.done")
 
     def operation(self, name: str) -> None:
-        """Write the loops of an operation: of operands any distance apart, and where there are such, side by side."""
+        """Write an elementwise operation: a loop for any strides, and for some operations contiguous special cases."""
         count = operands(name)
         strides = [f"%s{word}" for word in "abc"[:count]]
         if name not in SIDE_BY_SIDE:
@@ -168,12 +176,11 @@ class _OnVectors(Emitter):
             f"  br i1 {more}, label %{label}.loop, label %vector.done, !llvm.loop !{2 * self.loops}",
         ]
 
-    # LLVM is told that no pass of such a loop reads what another one writes, and believes it: of a result that lay
-    # among the operands some elements would be wrong. `Code` gives a vector's result cells of its own, or, to round it,
-    # those of its operand one by one; `move()`, which writes to cells that are there, puts sources among them elsewhere
-    # first.
+    # The metadata promises LLVM that no iteration reads what another one writes; results that overlapped operands
+    # otherwise than element by element would be wrong. `Code` allocates new cells for a vector's result, except when it
+    # rounds in place, and `move()`, which writes to existing cells, first copies sources that overlap.
     def metadata(self) -> str:
-        """The metadata by which LLVM may do the passes of each loop at once; more copies of each take it seconds."""
+        """Return metadata that lets LLVM vectorize each loop, but not interleave or unroll it, which takes seconds."""
         facts = '"llvm.loop.parallel_accesses", !0', '"llvm.loop.interleave.count", i32 1', '"llvm.loop.unroll.disable"'
         lines = ["!0 = distinct !{}", *(f"!{2 * i + 1} = !{{!{fact}}}" for i, fact in enumerate(facts))]
         for i in range(1, self.loops + 1):

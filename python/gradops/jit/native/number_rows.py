@@ -1,4 +1,9 @@
-"""The instructions of operations on single numbers, by columns where there are many at a time."""
+"""Translate rows of a program, operations on single numbers, to instructions in bulk.
+
+:class:`.lowering.Lowering` uses :class:`Forms` to look up the instruction of each operation, and :class:`Made` to
+record the cells of the results by slot. A long program has thousands of such rows, so both work on whole tables with
+NumPy.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +21,14 @@ _NONE = array("i", [-1])
 
 
 class Forms:
-    """The instructions of operations, which are found when they are first asked for."""
+    """A lookup table from operations on single numbers to instructions, filled on demand."""
 
     def __init__(self, code: Code):
         self._code = code
         self._known: dict[int, tuple[int, list[int]] | None] = {}
 
-    def of(self, number: int) -> tuple[int, list[int]] | None:
-        """The instruction of an operation, and the words after its operands; None where it is more than one."""
+    def lookup(self, number: int) -> tuple[int, list[int]] | None:
+        """Return an operation's opcode and the words after its operands; None if it takes several instructions."""
         if number not in self._known:
             what = NumberOperation.known[number]
             name = "where" if what.name == "where" else instruction(what.name)
@@ -31,13 +36,16 @@ class Forms:
             self._known[number] = self._code.form(name) if name and is_one else None
         return self._known[number]
 
-    def alone(self, number: int) -> tuple[int, list[int]] | None:
-        """The same for one that stands alone; None of a power, which may be a product, and of what has a rule."""
-        what = NumberOperation.known[number]
-        return None if what.name == "power" or what.kernel in OF_KERNELS else self.of(number)
+    def lookup_plain(self, number: int) -> tuple[int, list[int]] | None:
+        """Return an operation's instruction, like :meth:`lookup`; None for powers and for kernels with their own rule.
 
-    def squared(self, rows: np.ndarray, constants: dict) -> np.ndarray:
-        """The rows of a block, of which powers by a constant 2 are products; what follows is for them."""
+        Their lowering rules decide by the operands, for example to write ``x**2`` as a product.
+        """
+        what = NumberOperation.known[number]
+        return None if what.name == "power" or what.kernel in OF_KERNELS else self.lookup(number)
+
+    def rewrite_squares(self, rows: np.ndarray, constants: dict) -> np.ndarray:
+        """Return a block's rows with ``x**2`` rewritten as ``x*x``, and prepare the other methods for these rows."""
         kinds = np.unique(rows[:, 0]).tolist()
         for number in kinds:
             if NumberOperation.known[number].name == "power":
@@ -52,7 +60,7 @@ class Forms:
         self._operands = np.zeros(size, np.intc)
         self._is_single, self._is_checked = np.zeros((2, size), bool)
         for number in (*kinds, _PRODUCT.number):
-            what, form = NumberOperation.known[number], self.of(number)
+            what, form = NumberOperation.known[number], self.lookup(number)
             if form:
                 self._words[number] = [form[0], 0, *(0 for _ in range(what.operands)), *form[1]]
             self._operands[number] = what.operands
@@ -60,15 +68,15 @@ class Forms:
         return rows
 
     def are_single(self, rows: np.ndarray) -> np.ndarray:
-        """True for the rows that are one instruction each."""
+        """Return a mask of the rows that are one instruction each."""
         return self._is_single[rows[:, 0]]
 
     def are_checked(self, rows: np.ndarray) -> np.ndarray:
-        """True for the rows that divide by a determinant, which must not be 0."""
+        """Return a mask of the rows that divide by a determinant, which must not be 0."""
         return self._is_checked[rows[:, 0]]
 
     def words(self, rows: np.ndarray, results: np.ndarray, operands: np.ndarray) -> np.ndarray:
-        """The instructions, for the cells of their results and operands."""
+        """Return the rows' instructions, given the cells of their results and operands."""
         found = self._words[rows[:, 0]]
         found[:, 1] = results
         taken = np.arange(operands.shape[1]) < self._operands[rows[:, 0], None]
@@ -77,14 +85,14 @@ class Forms:
 
 
 class Made:
-    """The cells of the results of operations, by place; -1 where there is none."""
+    """A growing table from slots to the cells of operations' results; -1 if a slot has none."""
 
     def __init__(self) -> None:
         self._first = 0
         self._cells = array("i")
 
     def cover(self, first: int, last: int) -> None:
-        """Make room for results at places from ``first`` to ``last``."""
+        """Extend the table to the slots from ``first`` to ``last``."""
         if not self._cells:
             self._first = first
         if first < self._first:
@@ -100,13 +108,13 @@ class Made:
         self._cells[place - self._first] = cell
 
     def take(self, places: np.ndarray, cells) -> None:
-        """Set the cells of many places."""
-        # An array cannot grow while NumPy looks at its memory, so a view of it lives for one statement; one that was
-        # kept would make the next `cover()` a BufferError.
+        """Set the cells of many slots."""
+        # An `array` cannot grow while a NumPy view of it exists, so the view lives only for this statement; otherwise
+        # the next `cover()` would raise BufferError.
         np.frombuffer(self._cells, np.intc)[places - self._first] = cells
 
     def cells(self, places: np.ndarray) -> np.ndarray:
-        """The cells of many places."""
+        """Return the cells of many slots."""
         at = places - self._first
         outside = (at < 0) | (at >= len(self._cells))
         at[outside] = 0

@@ -1,9 +1,13 @@
-"""Instructions made fewer, as their number is the cost of a program: of straight code, and of the body of a loop.
+"""Optimize bytecode by peephole rules: fewer instructions compute the same bits, as each costs a dispatch.
 
-In straight code, by columns, no cell is written twice. In both a sign that is changed and then added is subtracted, to
-the same bits, and an operation whose result is read by one other alone is one instruction with it, of two roundings as
-before. In a loop the next value of a state is written to its place by the instruction that computes it, where nothing
-reads the old one later.
+:mod:`.lowering` passes straight-line code, a table of instructions, to :class:`Shortened`; :mod:`.loops` passes a
+loop's body to :func:`tightened`. Both do the following, without changing a bit of any result:
+
+- Adding a negated value becomes a subtraction.
+- An operation whose result only one other operation reads becomes one instruction with it (:data:`.FUSED`).
+
+In a loop's body, the instruction that computes the next value of a state also writes it to the state's cell, if nothing
+reads the old value later; this saves a copy.
 """
 
 from __future__ import annotations
@@ -15,19 +19,19 @@ import numpy as np
 
 from .instructions import CALLS, FUSED, LONG, NUMBERS, OF_ROWS, OF_TWO, OPERATIONS, REDUCTIONS, ROWS, SHORT, VECTOR
 
-# Straight code.
+# Straight-line code, which writes each cell once.
 
 _ADD, _SUBTRACT, _NEGATIVE = NUMBERS["add"], NUMBERS["subtract"], NUMBERS["negative"]
 
 
-def _by_number(names) -> np.ndarray:
-    """A table by the number of an operation: True if it is one of these."""
+def _opcode_mask(names) -> np.ndarray:
+    """Return a table by opcode: True for the named instructions."""
     found = np.zeros(max(NUMBERS.values()) + 1, bool)
     found[[NUMBERS[name] for name in names]] = True
     return found
 
 
-_IS_SUM, _IS_PRODUCT = _by_number(("add", "subtract")), _by_number(("multiply", "divide"))
+_IS_SUM, _IS_PRODUCT = _opcode_mask(("add", "subtract")), _opcode_mask(("multiply", "divide"))
 _IS_OF_TWO = _IS_SUM | _IS_PRODUCT
 _READS = np.zeros(len(_IS_SUM), np.intc)
 for _name in (*OPERATIONS, *CALLS):
@@ -36,25 +40,25 @@ _FUSED = np.zeros((len(_IS_SUM), len(_IS_SUM), 2), np.intc)
 for _first in OF_TWO:
     for _second in OF_TWO:
         _left = NUMBERS[f"{_first}_{_second}_left"]
-        _right = NUMBERS.get(f"{_first}_{_second}_right", _left)  # of sums and products either order is the same
+        _right = NUMBERS.get(f"{_first}_{_second}_right", _left)  # sums and products commute
         _FUSED[NUMBERS[_first], NUMBERS[_second]] = _right, _left
 
 _MOST_OPERANDS = SHORT - 2
 
 _ROUNDS = 4
-"""The number of searches for pairs: each one finds those at the head of a chain of operations."""
+"""The number of searches for pairs; each search fuses the first pair of every chain of operations."""
 
 
 class Shortened:
-    """Instructions made fewer.
+    """Straight-line code after peephole optimization.
 
     Args:
-        words: a row of each, whose results are the cells from ``first`` on, one after the other.
-        is_read_once: for each result, True if the program reads it once, be it as a square.
+        words: one instruction per row; their results are consecutive cells from ``first`` on.
+        is_read_once: for each result, True if exactly one operation of the program reads it.
 
     Attributes:
-        words: those that are left, whose results lie side by side again.
-        cells: of each result where it is now; that of one that is no more says nothing.
+        words: the remaining instructions; their results are again consecutive cells from ``first`` on.
+        cells: the cell of each original result; meaningless for results that are no longer computed.
     """
 
     def __init__(self, words: np.ndarray, first: int, is_read_once: np.ndarray):
@@ -62,8 +66,8 @@ class Shortened:
         self._columns = np.ascontiguousarray(words.T)
         self._gone = np.zeros(len(words), bool)
         self._reader = self._readers(is_read_once)
-        for _ in range(2):  # of a sum of two changed signs each round takes one
-            self._change_signs()
+        for _ in range(2):  # each round removes one negation from a sum of two negated values
+            self._absorb_negations()
         for _ in range(_ROUNDS):
             self._fuse()
         left = ~self._gone
@@ -76,25 +80,25 @@ class Shortened:
         self.words = columns.T
 
     def _results_read(self, columns: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """The instructions whose operand of some number is a result of these here, and which it is."""
+        """Return the instructions whose operand ``number`` is a result of this code, and which result it is."""
         at = columns[2 + number] - self._first
         found = np.flatnonzero((at >= 0) & (at < self._count) & (_READS[columns[0]] > number))
         return found, at[found]
 
     def _readers(self, is_read_once: np.ndarray) -> np.ndarray:
-        """The reader of each result that is read once, and here; -1 for the others."""
+        """Return the only reader of each result; -1 if there are several, or one outside this code."""
         found = np.full(self._count, -1, np.intc)
         for number in range(_MOST_OPERANDS):
             readers, at = self._results_read(self._columns, number)
             found[at] = readers
         found[~is_read_once] = -1
         name, _, x, y, _ = self._columns
-        squared = x[(_READS[name] > 1) & (x == y)] - self._first  # as powers of 2 these were read once
+        squared = x[(_READS[name] > 1) & (x == y)] - self._first  # `x * x` was `x**2` when reads were counted
         found[squared[squared >= 0]] = -1
         return found
 
-    def _change_signs(self) -> None:
-        """Take the difference where a sign is changed before a sum, or before a product that a sum takes."""
+    def _absorb_negations(self) -> None:
+        """Turn additions of ``-x``, or of a product with ``-x``, into subtractions, and drop the negation."""
         (name, out, x, y, _), reader = self._columns, self._reader
         i = np.flatnonzero((name == _NEGATIVE) & (reader >= 0))
         changed = reader[i]
@@ -114,15 +118,15 @@ class Shortened:
         self._leave_out(i, changed)
 
     def _fuse(self) -> None:
-        """Join operations with those that read their results to one instruction."""
+        """Fuse operations with the only reader of their result."""
         name, out, x, y, z = self._columns
         i = np.flatnonzero(_IS_OF_TWO[name] & (self._reader >= 0))
         second = self._reader[i]
         fits = _IS_OF_TWO[name[second]]
         i, second = i[fits], second[fits]
-        # Of a chain of operations, each of which reads the one before, neighbouring pairs share an operation and cannot
-        # both be joined. Products with the sums that read them go first: a product is never the second one of such a
-        # pair. Where there are none left, those go that end no pair themselves.
+        # If each operation of a chain reads the previous one, neighbouring pairs share an operation and cannot both be
+        # fused. A product and the sum that reads it go first, as the product is never second in such a pair. If no such
+        # pair is left, fuse the pairs whose first operation is not second in another pair.
         heads = _IS_PRODUCT[name[i]] & _IS_SUM[name[second]]
         if not heads.any():
             of_pairs = np.zeros(self._count, bool)
@@ -138,7 +142,7 @@ class Shortened:
         self._leave_out(i, second)
 
     def _leave_out(self, i: np.ndarray, instead: np.ndarray) -> None:
-        """Leave out instructions, whose operands others read instead."""
+        """Remove instructions ``i``; the instructions ``instead`` now read their operands."""
         columns = self._columns[:, i]
         for number in range(2):
             mine, at = self._results_read(columns, number)
@@ -149,12 +153,12 @@ class Shortened:
 
 
 LARGEST = 5_000
-"""Words of a body."""
+"""The longest body of a loop that is optimized, in words."""
 
 MOST = 64
-"""Numbers of a state."""
+"""The largest state of a loop whose body is optimized, in numbers."""
 
-# Bodies of loops.
+# Loop bodies.
 
 _NAMES = list(NUMBERS)
 _OPERANDS: dict[str, tuple[int, ...]] = {
@@ -164,16 +168,17 @@ _OPERANDS: dict[str, tuple[int, ...]] = {
     "store": (2, 3),
     "index": (2,),
 }
-"""Where the words of an instruction on numbers name the cells that it reads."""
+"""For each instruction on numbers, the positions of its words that are cells it reads."""
 
 
 class _Instruction:
-    """An instruction with its words.
+    """An instruction of a loop's body.
 
     Attributes:
+        words: its words.
         reads: the cells that it reads.
-        writes: the cells that it writes; of a row in an array none.
-        simple: True if it is one on numbers, whose words may be others.
+        writes: the cells that it writes; empty for a store, which writes at a computed index.
+        simple: True for an instruction on single numbers; only its operands may be renamed.
     """
 
     def __init__(self, words: list[int]):
@@ -226,16 +231,17 @@ class _Instruction:
 
     @property
     def _count(self) -> int:
-        """The number of elements of an instruction that is not simple."""
+        """The number of elements of an instruction on several numbers."""
         return self.words[5] if self.words[0] >= VECTOR else ROWS[self.name][1]
 
     def read_instead(self, cell: int, other: int) -> None:
+        """Read ``other`` instead of ``cell``."""
         for i in _OPERANDS[self.name]:
             if self.words[i] == cell:
                 self.words[i] = other
 
     def subtract_instead(self, cell: int, other: int) -> None:
-        """Turn a sum or difference with ``cell``, which is minus ``other``, into a difference or sum with ``other``."""
+        """Subtract or add ``other``, where the instruction adds or subtracts ``cell``, which is minus ``other``."""
         _, _, a, b, *_ = self.words
         self.name = "add" if self.name == "subtract" else "subtract"
         self.words[0] = NUMBERS[self.name]
@@ -245,21 +251,25 @@ class _Instruction:
 def tightened(
     words: words_of, begin: int, source: np.ndarray, cells: np.ndarray, by_position: list[range]
 ) -> np.ndarray:
-    """Make a body shorter that begins at ``begin`` and after which ``source`` is to be moved to ``cells``.
+    """Optimize a loop's body in place.
 
     Args:
-        by_position: cells that are read or written where values say, which stay as they are.
+        words: bytecode that ends with the body.
+        begin: the index of the body's first word.
+        source: the cells of the state's next value.
+        cells: the cells of the state; the caller copies ``source`` there after the body.
+        by_position: cells that are accessed at computed indices; instructions on them are not changed.
 
     Returns:
-        Which of them are still to be moved.
+        A mask of the copies from ``source`` to ``cells`` that are still needed.
     """
     left = np.ones(len(cells), bool)
     if len(words) - begin > LARGEST or len(cells) > MOST:
         return left
-    # Straight code writes each cell once, so a reader can be moved freely. In a loop a state's cell is read, written
-    # at the end, and read in the next round; an instruction may only be moved past others that write none of what it
-    # reads, which is what `_are_written` is asked everywhere below. Skips and inner loops have instructions that are
-    # not in the table of operands (`is_known`): such bodies stay as they are.
+    # Straight-line code writes each cell once, so a reader can be moved freely. In a loop a state's cell is read,
+    # written at the end, and read in the next iteration. So an instruction may only move past instructions that do not
+    # write its operands, which `_are_written` checks below. Bodies with jumps, checks or inner loops are left
+    # unchanged: these instructions are not in `_OPERANDS` (`is_known`).
     body = _parsed(words[begin:].tolist())
     if not all(x.is_known for x in body):
         return left
@@ -273,10 +283,10 @@ def tightened(
     def is_needed(cell: int) -> bool:
         return cell in made or is_fixed(cell)
 
-    body = _fused(_signed(body, is_needed), is_needed)
+    body = _fused(_drop_negations(body, is_needed), is_needed)
     for i, (cell, value) in enumerate(zip(cells.tolist(), source.tolist())):
         others = [v for c, v in moves.items() if c != cell]
-        # A value that goes to two cells, and a cell that is another one's next value, need their moves after the body.
+        # A value that is copied to two cells, and a cell that is the next value of another, need copies after the body.
         if any(x in others or is_fixed(x) for x in (cell, value)):
             continue
         if _written_in_place(body, value, cell):
@@ -299,8 +309,8 @@ def _parsed(words: list[int]) -> list[_Instruction]:
     return found
 
 
-def _signed(body: list[_Instruction], is_needed: Callable[[int], bool]) -> list[_Instruction]:
-    """The body with fewer changes of sign: after products rather than before, and in sums as differences."""
+def _drop_negations(body: list[_Instruction], is_needed: Callable[[int], bool]) -> list[_Instruction]:
+    """Return the body with fewer negations: they move past products, and vanish where a sum can subtract."""
     readers = _readers(body)
     i = 0
     while i < len(body):
@@ -335,7 +345,7 @@ def _signed(body: list[_Instruction], is_needed: Callable[[int], bool]) -> list[
 
 
 _WITHOUT_SIGN = {("add", False), ("add", True), ("subtract", True)}
-"""Operations that become others without a changed sign, each with True if that is of the second operand."""
+"""Operations that can absorb a negated operand, each with True if that operand is the second one."""
 
 
 def _readers(body: list[_Instruction]) -> dict[int, list[_Instruction]]:
@@ -347,7 +357,7 @@ def _readers(body: list[_Instruction]) -> dict[int, list[_Instruction]]:
 
 
 def _fused(body: list[_Instruction], is_needed: Callable[[int], bool]) -> list[_Instruction]:
-    """The body with pairs of operations as one, but those whose results are needed elsewhere."""
+    """Return the body with fused pairs of operations; results that are needed elsewhere are still computed."""
     readers = _readers(body)
     place = {id(x): i for i, x in enumerate(body)}
     gone = set()
@@ -375,7 +385,10 @@ def _are_written(body: list[_Instruction], cells: list[int]) -> bool:
 
 
 def _written_in_place(body: list[_Instruction], value: int, cell: int) -> bool:
-    """Make the instruction of ``value`` write to ``cell``; moved to the end where others read that before."""
+    """Make the instruction that computes ``value`` write to ``cell``; return False if that is not possible.
+
+    The instruction moves to the end of the body if later instructions read the old value of ``cell``.
+    """
     makers = [i for i, x in enumerate(body) if value in x.writes]
     if len(makers) != 1 or not body[makers[0]].is_operation:
         return False

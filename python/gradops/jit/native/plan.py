@@ -1,4 +1,8 @@
-"""The steps of a program that can be native, and those of them that go together: judged before code is written."""
+"""Choose the steps of a program that become native, and order native runs and NumPy calls.
+
+:func:`.lowering.lowered` and the loops of :mod:`.loops` ask here before they write any code, so the decision depends on
+ops, dtypes and sizes only.
+"""
 
 from __future__ import annotations
 
@@ -19,34 +23,38 @@ from .instructions import WHOLES
 from .registry import LOOPS, Known, known_of, moves
 
 LARGEST = 4096
-"""Elements of an array from which on NumPy's own loops are taken, which write over their operands."""
+"""The largest array of a native step, in elements. NumPy is as fast on larger ones, as it reuses operands' memory."""
 
 LARGEST_CALL = 512
-"""The same for functions of the C library, as NumPy computes several elements at once."""
+"""The largest array for functions of the C library; NumPy's versions are vectorized."""
 
 LARGEST_TAKEN = 4096
-"""Elements of an array that is copied for the sake of a few of them."""
+"""The largest array that is copied to native memory to read a few of its elements."""
 
 LARGEST_CONSTANT = 1_000_000
 
 FEWEST = 6
-"""Steps of a run: with fewer, the call of the machine costs more than those of NumPy."""
+"""The fewest steps of a run; below, one call of the machine costs more than the calls of NumPy."""
 
 Groups = Sequence[Sequence[int]]
 
 
 class Plan:
-    """The steps that can be native, judged by ops, dtypes and sizes only."""
+    """Decides which steps can be native, by op, dtype and size.
+
+    Args:
+        reads: for each step, the slots that it reads.
+    """
 
     def __init__(self, program: Program, reads: Groups):
         self.value = program.values.__getitem__
         self.constants = program.constants
         self._reads = reads
         self._known: dict[str, Known] = {}
-        self._is_native = bytearray(len(program.values))  # by place, True if a native step makes it
+        self._is_native = bytearray(len(program.values))  # by slot, 1 if a native step computes it
 
-    def given(self, places: Sequence[int]) -> None:
-        """Note the values that stand in native memory before the steps."""
+    def note_inputs(self, places: Sequence[int]) -> None:
+        """Note the slots whose values are in native memory before the first step."""
         for place in places:
             self._is_native[place] = 1
 
@@ -56,14 +64,14 @@ class Plan:
 
     @functools.cached_property
     def _uses(self) -> Counter[int]:
-        """The number of reads of each array."""
+        """The number of steps that read each array."""
         return Counter(place for read in self._reads for place in read if self.value(place).__class__ is np.ndarray)
 
     def why_not(self, step: Step | Rows, reads: Sequence[int]) -> str | None:
-        """The reason why a step stays NumPy's; None where it does not."""
+        """Return why a step must stay a NumPy call; None if it can be native."""
         if isinstance(step, Rows):
-            return None  # it is of single numbers
-        known = self._of(step.name)
+            return None  # operations on single numbers, whose rules were tried before
+        known = self._lookup(step.name)
         if known.rule is None:
             return "the machine has no such operation"
         reason = known.refusal and known.refusal(*map(self._example, (step.places[0], *step.arguments)))
@@ -80,9 +88,9 @@ class Plan:
             if value.dtype is not FLOATS[0]:
                 if not is_known(value.dtype):
                     return f"dtype {value.dtype}"
-                if value.dtype == BOOL and step.name in ("add", "multiply"):  # the others have no such result
+                if value.dtype == BOOL and step.name in ("add", "multiply"):  # NumPy computes these as `or` and `and`
                     return "truth values"
-            if value.size > LARGEST_CALL and value.size > self._most(step, reads, known):
+            if value.size > LARGEST_CALL and value.size > self._size_limit(step, reads, known):
                 return _LARGE
         for place in reads:
             value = self.value(place)
@@ -93,11 +101,11 @@ class Plan:
                     return "a constant too large to be copied"
             elif value.dtype is not FLOATS[0] and not is_known(value.dtype):
                 return f"dtype {value.dtype}"
-            elif value.size > largest and not (known.moves and self._may_be_taken_from(place, value)):
+            elif value.size > largest and not (known.moves and self._can_be_copied(place, value)):
                 return _LARGE
         return None
 
-    def _of(self, name: str) -> Known:
+    def _lookup(self, name: str) -> Known:
         known = self._known.get(name)
         if known is None:
             known = self._known[name] = known_of(name)
@@ -106,7 +114,7 @@ class Plan:
     def _example(self, x):
         return self.value(x) if isinstance(x, Place) else x
 
-    def _most(self, step: Step, reads: Sequence[int], known: Known) -> int:
+    def _size_limit(self, step: Step, reads: Sequence[int], known: Known) -> int:
         if step.name in LOOPS:
             return LARGEST_CONSTANT
         if not known.moves:
@@ -122,8 +130,8 @@ class Plan:
             exponent = self.constants.get(exponent.index)
         return exponent is not None and not np.ndim(exponent) and bool(exponent == 2)
 
-    def _may_be_taken_from(self, place: int, value) -> bool:
-        """True if an array may be copied for the sake of the elements taken from it."""
+    def _can_be_copied(self, place: int, value) -> bool:
+        """Return True if it pays to copy an array to native memory for the elements that steps take from it."""
         return bool(self._is_native[place]) or value.size <= max(LARGEST_TAKEN, 200 * self._uses[place])
 
 
@@ -131,12 +139,12 @@ _LARGE = "an array on which NumPy's own loops are as fast"
 
 
 def is_known(dtype) -> bool:
-    """True if native code has numbers of a dtype."""
+    """Return True if native code supports a dtype."""
     return dtype in FLOATS or dtype == BOOL or dtype in WHOLES
 
 
 def note(table: Any, step: Step | Rows, value: int) -> None:
-    """Set the entries of a table by place (an :mod:`array`, or bytes) at a step's results to a value."""
+    """Set a table's entries for a step's result slots to a value; the table is an :mod:`array` or a bytearray."""
     if isinstance(step, Rows):
         np.frombuffer(table, "b" if isinstance(table, bytearray) else table.typecode)[step.places] = value
         return
@@ -145,7 +153,7 @@ def note(table: Any, step: Step | Rows, value: int) -> None:
 
 
 def results_among(step: Step | Rows, is_chosen: bytearray) -> list[int]:
-    """The places of a step's results that are chosen."""
+    """Return a step's result slots for which ``is_chosen`` is set."""
     if isinstance(step, Rows) and len(step) > FEW:
         return step.places[np.frombuffer(is_chosen, bool)[step.places]].tolist()
     places = step.places.tolist() if isinstance(step, Rows) else step.places
@@ -153,7 +161,7 @@ def results_among(step: Step | Rows, is_chosen: bytearray) -> list[int]:
 
 
 def phases(program: Program, steps: list, reads: Groups, refused: dict[int, str]) -> list[int]:
-    """The phase in which each step runs: in each phase first the native ones, as one run, then the others."""
+    """Return the phase of each step. A phase executes its native steps, as one run, then its NumPy calls."""
     of_native, of_others = (words_of("i", [-1]) * len(program.values) for _ in range(2))
     found = []
     for i, step in enumerate(steps):
@@ -162,17 +170,18 @@ def phases(program: Program, steps: list, reads: Groups, refused: dict[int, str]
             if of_native[place] >= 0:
                 phase = max(phase, of_native[place])
             elif of_others[place] >= 0:
-                # Native steps come first in their phase. So one of NumPy's may read a native result of its own phase,
-                # and a native one that reads a result of NumPy's belongs to the next. Fewer phases are fewer calls of
-                # the machine, each of which copies its inputs; the order of steps that do not depend on each other is
-                # free, as none has an effect.
+                # Native steps come first in their phase. So a NumPy call may read a native result of its own phase,
+                # but a native step that reads a NumPy result belongs to the next phase. Steps have no side effects, so
+                # independent steps may be reordered. Each phase calls the machine once and copies inputs, so fewer
+                # phases are faster.
                 phase = max(phase, of_others[place] + native)
         found.append(phase)
         note(of_native if native else of_others, step, phase)
     return found
 
 
-def by_phase(phases: list[int]) -> list[list[int]]:
+def group_by_phase(phases: list[int]) -> list[list[int]]:
+    """Return the numbers of the steps in each phase."""
     found: list[list[int]] = [[] for _ in range(max(phases, default=0) + 1)]
     for i, phase in enumerate(phases):
         found[phase].append(i)
@@ -180,7 +189,7 @@ def by_phase(phases: list[int]) -> list[list[int]]:
 
 
 def refuse_short(steps: Sequence[Step | Rows], order: Groups, refused: dict[int, str]) -> None:
-    """Leave to NumPy the runs that are too short."""
+    """Refuse the steps of runs that are too short to pay; moving elements does not count as work."""
     for phase in order:
         native = [i for i in phase if i not in refused] if refused else phase
         work = count([steps[i] for i in native if not moves(steps[i].name)])
@@ -190,32 +199,32 @@ def refuse_short(steps: Sequence[Step | Rows], order: Groups, refused: dict[int,
 
 
 def are_read_once(program: Program, steps: list, reads: Groups, wanted: set[int]) -> np.ndarray:
-    """A table by place: True if it is read once, by an operation or a step."""
+    """Return a table by slot: True if exactly one operation or step reads it, once."""
     size = len(program.values)
     times = np.zeros(size, np.intc)
-    # The readers of the wanted places are not known.
+    # Readers of the wanted slots are unknown: counting these slots twice rules them out.
     operands = [np.array([*wanted, *wanted], np.intc)]
     waiting = 0
 
-    def counted() -> np.ndarray:
+    def count_reads() -> np.ndarray:
         return np.bincount(np.concatenate(operands), minlength=size).astype(np.intc)
 
     for step, read in zip(steps, reads):
         operands.append(step.words[:, 2:].ravel() if isinstance(step, Rows) else np.array(read, np.intc))
         waiting += len(operands[-1])
-        if waiting > max(LONGEST, size // 8):  # to save memory
-            times += counted()
+        if waiting > max(LONGEST, size // 8):  # bounds the memory for `operands`
+            times += count_reads()
             operands.clear()
             waiting = 0
     if operands:
-        times += counted()
+        times += count_reads()
     return times == 1
 
 
 def needed_outside(
     program: Program, steps: list, reads: Groups, order: Groups, refused: dict[int, str], wanted: set[int]
 ) -> bytearray:
-    """A table by place: True if it is read outside of the run that makes it."""
+    """Return a table by slot: 1 if the value is read outside the run that computes it."""
     run_of = words_of("i", [-2]) * len(program.values)
     is_needed = bytearray(len(program.values))
     for place in wanted:

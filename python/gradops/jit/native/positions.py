@@ -1,7 +1,7 @@
-"""Native code for reads and writes at positions.
+"""Lowering rules of gather and scatter ops: indexing, ``take``, ``set_at``, ``add_at``.
 
-Those known while compiling only move cells. One that values give is a whole number in memory, which is checked and then
-says which row to read or write: of an array, the numbers that differ by a constant from one another.
+Constant indices emit no instruction: NumPy indexes the cells. A computed index is an integer in memory; it is checked
+against the axis and then selects the row that a ``load`` reads or a ``store`` writes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .lowering import Lowering
 from .registry import rule
 
 MOST = 4096
-"""Rows that an op reads or writes by an instruction each."""
+"""The most rows that an op may read or write, by one instruction each."""
 
 
 @rule("get_item", moves=True)
@@ -59,7 +59,7 @@ def _read(lowering: Lowering, cells: np.ndarray, key):
         return cells[_keys.plain(lowering.constants(key))]
     rows = _Rows(lowering, cells.shape, key)
     out = np.asarray(lowering.code.new(rows.shape))
-    start = lowering.code.side_by_side(cells)
+    start = lowering.code.contiguous(cells)
     lowering.code.by_position.append(range(start, start + cells.size))
     for row in rows:
         lowering.code.load(out.ravel()[row.at], start + row.first, row.counter, row.stride)
@@ -94,18 +94,23 @@ def _add_at(lowering: Lowering, step, x, key, updates):
     positions = np.arange(cells.size).reshape(cells.shape)[key]
     found, updates = cells.ravel(), np.broadcast_to(updates, positions.shape).ravel()
     if dtype == FLOATS[0] and positions.size > FEW:
-        return _added_in_turn(code, found, positions.ravel(), updates).reshape(cells.shape)
+        return _add_in_order(code, found, positions.ravel(), updates).reshape(cells.shape)
     for i, update in zip(positions.ravel().tolist(), updates.tolist()):
         found[i] = added(int(found[i]), update)
     return found.reshape(cells.shape)
 
 
-def _added_in_turn(code, cells: np.ndarray, positions: np.ndarray, updates: np.ndarray) -> np.ndarray:
-    """The cells after updates of single numbers, of which several may be at one position."""
-    # All additions are written at once, in the order of the updates, each with a cell of its own for its result. Of
-    # several at one position the later ones add to the result of the one before, which is where a stable sort by
-    # position puts them beside each other; the last result is the element's. So the sum has NumPy's order of
-    # roundings.
+def _add_in_order(code, cells: np.ndarray, positions: np.ndarray, updates: np.ndarray) -> np.ndarray:
+    """Emit the addition of updates to elements; return all cells. Several updates may have the same index.
+
+    Args:
+        cells: the cells of a flat array, changed in place to the cells of the sums.
+        positions: the index of each update.
+        updates: the cell of each update.
+    """
+    # All additions are emitted at once, in the order of the updates, each with its own result cell. If several updates
+    # have the same index, each adds to the result of the previous one, which a stable sort by index finds next to it;
+    # the last result is the element. So the sum is rounded in NumPy's order.
     by_position = np.argsort(positions, kind="stable")
     again = np.diff(positions[by_position]) == 0
     to = cells[positions]
@@ -116,7 +121,12 @@ def _added_in_turn(code, cells: np.ndarray, positions: np.ndarray, updates: np.n
 
 
 def _written(lowering: Lowering, x, key, updates, of_both: Callable | None = None) -> np.ndarray:
-    """A copy of ``x`` with updates in it, or with ``of_both`` of the values that stood there and the updates."""
+    """Emit a copy of ``x`` with elements replaced at computed indices; return its cells.
+
+    Args:
+        updates: the cells of the new elements.
+        of_both: combines the cells of the old elements and of the updates; None to replace.
+    """
     code, cells = lowering.code, lowering.array(x)
     rows = _Rows(lowering, cells.shape, key)
     out = code.new(cells.shape)
@@ -124,8 +134,8 @@ def _written(lowering: Lowering, x, key, updates, of_both: Callable | None = Non
         return out
     code.move(cells.ravel(), out.ravel())
     start = int(out.flat[0])
-    # Where an element is written is known to the machine alone, so these cells are noted: `tightened` cannot see which
-    # instruction reads or writes which of them, and leaves all as they are.
+    # Which of these cells are written is known only at run time. So they are noted: `tightened` leaves all
+    # instructions on them unchanged.
     code.by_position.append(range(start, start + out.size))
     given = np.asarray(updates)
     given = np.broadcast_to(given.reshape(given.shape[max(given.ndim - len(rows.shape), 0) :]), rows.shape).ravel()
@@ -148,7 +158,13 @@ def _has_values(lowering: Lowering, key) -> bool:
 
 
 class _Row(NamedTuple):
-    """Elements side by side: those from ``first + counter * stride`` on are those ``at`` a slice of the result."""
+    """Contiguous elements of an array that a key with computed indices selects.
+
+    Attributes:
+        first, counter, stride: the elements start at ``first + i * stride``, where ``i`` is the integer in the cell
+            ``counter``.
+        at: the slice of the flattened selection that they form.
+    """
 
     first: int
     counter: int
@@ -161,13 +177,17 @@ class _Row(NamedTuple):
 
 
 class _Rows:
-    """The rows of an array of some shape that a key chooses, whose positions are values.
+    """The rows of an array that a key with computed indices selects; iterating emits the bounds checks.
+
+    Args:
+        shape: the shape of the array.
+        key: a NumPy key, with slots for computed indices.
 
     Attributes:
-        shape: that of the elements that the key chooses.
+        shape: the shape of the selection.
 
     Raises:
-        NotNative: a key with a mask, or too many rows.
+        NotNative: the key contains a mask, or selects too many rows.
     """
 
     def __init__(self, lowering: Lowering, shape: tuple[int, ...], key):
@@ -183,15 +203,15 @@ class _Rows:
             if isinstance(part, Place):
                 part = self._note(part, shape, axis)
             if _keys.is_mask(part):
-                raise NotNative("a mask beside positions that depend on values")
+                raise NotNative("a mask together with positions that depend on values")
             known.append(part)
             axis += _keys.dimensions(part)
         self._positions = np.arange(np.prod(shape, dtype=int)).reshape(shape)[tuple(known)]
         self.shape = self._positions.shape
-        self._which = self._of_arrays(shape, known)
+        self._which = self._broadcast_numbers(shape, known)
 
     def _note(self, part: Place, shape: tuple[int, ...], axis: int):
-        """Zeros that stand for positions while the others are looked up: the first."""
+        """Note a computed index; return zeros in its place, so that NumPy can evaluate the rest of the key."""
         value = np.asarray(self._lowering.example(part))
         if value.dtype not in WHOLES or value.size and not shape[axis]:
             raise NotNative(f"positions of dtype {value.dtype}")
@@ -199,8 +219,8 @@ class _Rows:
         self._values.append((self._lowering.array(part), shape[axis], axis, stride))
         return np.zeros(value.shape, int) if value.ndim else 0
 
-    def _of_arrays(self, shape: tuple[int, ...], known: list) -> np.ndarray:
-        """The number of each chosen element among the arrays of positions, broadcast to each other."""
+    def _broadcast_numbers(self, shape: tuple[int, ...], known: list) -> np.ndarray:
+        """Return, for each selected element, its position in the index arrays after broadcasting."""
         arrays = [i for i, part in enumerate(known) if isinstance(part, np.ndarray)]
         if not arrays:
             return np.zeros(self.shape, int).ravel()
@@ -217,8 +237,8 @@ class _Rows:
 
     def __iter__(self) -> Iterator[_Row]:
         flat = self._positions.ravel()
-        # The positions that values give count as 0 in `flat`: what a row's position adds is known at run time, as a
-        # number times a stride. Elements that lie side by side and go by the same position are one load or store.
+        # Computed indices count as 0 in `flat`; at run time each adds its value times a stride. Contiguous elements
+        # with the same computed index become one load or store.
         breaks = (np.diff(flat) != 1) | (np.diff(self._which) != 0)
         ends = [*(np.flatnonzero(breaks) + 1).tolist(), flat.size] if flat.size else []
         if len(ends) > MOST:
@@ -233,7 +253,7 @@ class _Rows:
             begin = end
 
     def _counter(self, which: int) -> tuple[int, int]:
-        """The cell of a checked position, and how far apart two positions lie."""
+        """Emit the bounds checks of an element's indices; return the cell of the offset and its stride."""
         code = self._lowering.code
         checked = [
             (code.index(int(cells.flat[which]), size, axis), stride) for cells, size, axis, stride in self._values

@@ -1,4 +1,8 @@
-"""Native code for reductions and products."""
+"""Lowering rules of reductions, sorting and products.
+
+Reductions emit one vector instruction for each row of the operand. Products emit dot products, or a call of BLAS for
+larger matrices.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +19,8 @@ from .lowering import Lowering
 from .registry import refuse_unless, rule
 
 
-def _along(lowering: Lowering, x, axis, dtype) -> tuple[np.ndarray, tuple[int, ...]]:
-    """The cells of ``x`` with the reduced axes last, as one, and which they are."""
+def _reduction_rows(lowering: Lowering, x, axis, dtype) -> tuple[np.ndarray, tuple[int, ...]]:
+    """Return the cells of ``x`` with the reduced axes merged into a last one, and the reduced axes."""
     cells = lowering.array(x, dtype)
     if axis is None:
         axes = tuple(range(cells.ndim))
@@ -30,14 +34,14 @@ def _along(lowering: Lowering, x, axis, dtype) -> tuple[np.ndarray, tuple[int, .
 @rule("sum", "prod", "max", "min")
 def _reduction(lowering: Lowering, step, x, axis=None, keepdims=False, more=None):
     value, fold = lowering.value(step), facts_of(step.name).folds
-    rows, _ = _along(lowering, x, axis, value.dtype)
+    rows, _ = _reduction_rows(lowering, x, axis, value.dtype)
     of_nothing = getattr(np, fold).identity
-    initial = more if of_nothing is None else None  # the others have a dtype there, which the result is of
+    initial = more if of_nothing is None else None  # max and min take an initial value, sum and prod a dtype
     if rows.shape[-1]:
         found = _reduced(lowering, step, step.name, rows)
     else:
         of_nothing = initial if of_nothing is None else of_nothing
-        refuse_unless(of_nothing is not None, "a reduction of nothing")
+        refuse_unless(of_nothing is not None, "a reduction of an empty axis")
         found = _constants(lowering, value.shape, of_nothing, value.dtype)
     if initial is None:
         return found
@@ -51,8 +55,8 @@ def _constants(lowering: Lowering, shape: tuple[int, ...], number, dtype) -> np.
 
 def _reduced(lowering: Lowering, step, instruction: str, rows: np.ndarray):
     value = lowering.value(step)
-    refuse_unless(rows.shape[-1] > 0, "a reduction of nothing")
-    # The machine's reductions read doubles, and whole numbers stand in memory as the bits of an int64.
+    refuse_unless(rows.shape[-1] > 0, "a reduction of an empty axis")
+    # Reduction instructions read doubles, but memory holds integers as the bits of an int64.
     if value.dtype in WHOLES:
         return _reduced_one_by_one(lowering, instruction, rows, value)
     found = [lowering.code.reduced(instruction, row, value.dtype) for row in rows.reshape(-1, rows.shape[-1])]
@@ -60,8 +64,8 @@ def _reduced(lowering: Lowering, step, instruction: str, rows: np.ndarray):
 
 
 def _reduced_one_by_one(lowering: Lowering, instruction: str, rows: np.ndarray, value):
-    """A reduction of whole numbers, one by one, for which any order gives the same."""
-    refuse_unless(rows.shape[-1] <= MOST_WHOLES, "a reduction of many whole numbers")
+    """Emit a reduction of integers as a chain of operations; any order gives the same result."""
+    refuse_unless(rows.shape[-1] <= MOST_WHOLES, "a reduction of many integers")
     found, fold = rows[..., 0], facts_of(instruction).folds
     for i in range(1, rows.shape[-1]):
         operands = [_cells(found), _cells(rows[..., i])]
@@ -70,32 +74,32 @@ def _reduced_one_by_one(lowering: Lowering, instruction: str, rows: np.ndarray, 
 
 
 MOST_WHOLES = 64
-"""Whole numbers that are summed one after the other, and numbers that are sorted."""
+"""The most integers that are reduced, and the most numbers that are sorted."""
 
 
 @rule("logsumexp")
 def _logsumexp(lowering: Lowering, step, x, axis=None, keepdims=False):
-    rows, _ = _along(lowering, x, axis, lowering.value(step).dtype)
+    rows, _ = _reduction_rows(lowering, x, axis, lowering.value(step).dtype)
     if not rows.shape[-1]:
         return np.full(lowering.value(step).shape, lowering.code.constant(-np.inf))
     return _reduced(lowering, step, "logsumexp", rows)
 
 
 @rule("softmax", "log_softmax")
-def _of_rows(lowering: Lowering, step, x, axis=-1):
+def _softmax(lowering: Lowering, step, x, axis=-1):
     value = lowering.value(step)
-    rows, axes = _along(lowering, x, axis, value.dtype)
+    rows, axes = _reduction_rows(lowering, x, axis, value.dtype)
     out = np.empty(rows.shape, np.int64)
     for i in np.ndindex(out.shape[:-1]) if out.size else ():
-        out[i] = lowering.code.of_row(step.name, rows[i], value.dtype)
+        out[i] = lowering.code.row_function(step.name, rows[i], value.dtype)
     order = [*(i for i in range(value.ndim) if i not in axes), *axes]
     return out.reshape([value.shape[i] for i in order]).transpose(np.argsort(order))
 
 
 @rule("argmax", "argmin")
 def _extreme(lowering: Lowering, step, x, axis=None, keepdims=False):
-    rows, prefix = _ordered(lowering, x, axis)
-    refuse_unless(rows.shape[-1] > 0, "the extreme of nothing")
+    rows, prefix = _sortable_rows(lowering, x, axis)
+    refuse_unless(rows.shape[-1] > 0, "the extreme of an empty axis")
     out = np.empty(rows.shape[:-1], np.int64)
     for i in np.ndindex(out.shape):
         alone = rows.shape[-1] == 1
@@ -103,43 +107,47 @@ def _extreme(lowering: Lowering, step, x, axis=None, keepdims=False):
     return out.reshape(np.shape(lowering.value(step)))
 
 
-def _ordered(lowering: Lowering, x, axis) -> tuple[np.ndarray, str]:
-    """The cells of rows whose order is asked for, and the prefix of the instructions for them."""
-    rows, _ = _along(lowering, x, axis, None)
+def _sortable_rows(lowering: Lowering, x, axis) -> tuple[np.ndarray, str]:
+    """Return the cells of the rows to compare, and the prefix of instruction names for their dtype."""
+    rows, _ = _reduction_rows(lowering, x, axis, None)
     return rows, "whole_" if np.asarray(lowering.example(x)).dtype in WHOLES else ""
 
 
-def _by_row(lowering: Lowering, step, x, axis, of_row: Callable):
-    """The result of a function of each row's cells and the instructions' prefix, where rows are along one axis."""
-    rows, prefix = _ordered(lowering, x, axis)
+def _map_rows(lowering: Lowering, step, x, axis, row_map: Callable):
+    """Emit a function of each row along an axis; return the cells of the step's result.
+
+    Args:
+        row_map: takes a row's cells and the prefix of instruction names, and returns the result's cells.
+    """
+    rows, prefix = _sortable_rows(lowering, x, axis)
     refuse_unless(rows.shape[-1] <= MOST_WHOLES, "many numbers to sort")
     out = np.empty(rows.shape, np.int64)
     for i in np.ndindex(out.shape[:-1]) if out.size else ():
-        out[i] = of_row(rows[i], prefix)
+        out[i] = row_map(rows[i], prefix)
     value = lowering.value(step)
     return out.reshape(value.shape) if axis is None or not value.ndim else np.moveaxis(out, -1, axis)
 
 
 @rule("argsort")
 def _argsort(lowering: Lowering, step, x, axis=-1):
-    def of_row(row, prefix):
-        return lowering.code.of_row(f"{prefix}argsort", row)
+    def order(row, prefix):
+        return lowering.code.row_function(f"{prefix}argsort", row)
 
-    return _by_row(lowering, step, x, axis, of_row)
+    return _map_rows(lowering, step, x, axis, order)
 
 
 @rule("sort")
 def _sort(lowering: Lowering, step, x, axis=-1):
-    def of_row(row, prefix):
-        return lowering.code.picked(row, lowering.code.of_row(f"{prefix}argsort", row))
+    def order(row, prefix):
+        return lowering.code.picked(row, lowering.code.row_function(f"{prefix}argsort", row))
 
-    return _by_row(lowering, step, x, axis, of_row)
+    return _map_rows(lowering, step, x, axis, order)
 
 
 @rule("any", "all")
 def _truth(lowering: Lowering, step, x, axis=None, keepdims=False):
     code = lowering.code
-    rows, _ = _along(lowering, x, axis, FLOATS[0])
+    rows, _ = _reduction_rows(lowering, x, axis, FLOATS[0])
     if np.asarray(lowering.example(x)).dtype != BOOL:
         rows = np.asarray(code.elementwise("not_equal", [rows, code.constant(0.0)], rows.shape, BOOL))
     out = np.full(rows.shape[:-1], code.constant(float(step.name == "all")))
@@ -150,7 +158,7 @@ def _truth(lowering: Lowering, step, x, axis=None, keepdims=False):
 
 @rule("mean")
 def _mean(lowering: Lowering, step, x, axis=None, keepdims=False):
-    rows, _ = _along(lowering, x, axis, lowering.value(step).dtype)
+    rows, _ = _reduction_rows(lowering, x, axis, lowering.value(step).dtype)
     total = _reduced(lowering, step, "sum", rows)
     return lowering.operation("divide", [_cells(total), lowering.code.constant(float(rows.shape[-1]))], step)
 
@@ -169,7 +177,7 @@ def _accumulation(lowering: Lowering, step, x, axis=None, dtype=None):
 
 @rule("searchsorted")
 def _searchsorted(lowering: Lowering, step, sorted_sequence, values, side="left"):
-    """The number of elements that stand before a value, NaN being the largest."""
+    """Count the elements that sort before each value; NaN sorts last."""
     code, at = lowering.code, lowering.array(values, FLOATS[0])
     known = lowering.array(sorted_sequence, FLOATS[0])
     refuse_unless(known.ndim == 1 and known.size * at.size <= MOST_COMPARED, "a search in many numbers")
@@ -192,7 +200,7 @@ def _searchsorted(lowering: Lowering, step, sorted_sequence, values, side="left"
 
 
 MOST_COMPARED = 4096
-"""Comparisons of a search."""
+"""The most comparisons of a search."""
 
 
 def _cells(at):
@@ -233,12 +241,12 @@ def _tensordot(lowering: Lowering, step, x1, x2, axes=2):
 
 def _contracted(lowering: Lowering, step, x1, x2, axes):
     value = lowering.value(step)
-    rows, columns = (_as_rows(lowering.array(x, value.dtype), used) for x, used in zip((x1, x2), axes))
+    rows, columns = (_as_matrix(lowering.array(x, value.dtype), used) for x, used in zip((x1, x2), axes))
     return _products(lowering, rows, columns, value.dtype).reshape(value.shape)
 
 
-def _as_rows(cells: np.ndarray, used: list[int]) -> np.ndarray:
-    """Cells as a matrix, whose second dimension are those that are ``used``."""
+def _as_matrix(cells: np.ndarray, used: list[int]) -> np.ndarray:
+    """Return cells as a matrix, with the axes ``used`` merged into its columns."""
     free = [i for i in range(cells.ndim) if i not in used]
     sizes = [math.prod(cells.shape[i] for i in part) for part in (free, used)]
     return cells.transpose(*free, *used).reshape(sizes)
@@ -256,9 +264,9 @@ def _einsum(lowering: Lowering, step, subscripts, operands):
     known, cells = "", _constants(lowering, (), 1, value.dtype)
     for i, (name, part) in enumerate(zip(names, parts)):
         distinct = "".join(dict.fromkeys(name))
-        # Cells are positions in memory, not numbers: NumPy may move them, as to a diagonal, but a sum of them means
-        # nothing. So letters that no one needs later are summed by instructions below, not here.
-        part = np.einsum(f"{name}->{distinct}", part)  # a diagonal, of cells
+        # NumPy may move cells, for example to a diagonal, but must not add them: they are addresses, not values. So
+        # letters that are not needed later are summed by instructions below, not here.
+        part = np.einsum(f"{name}->{distinct}", part)  # diagonals only
         part = np.broadcast_to(part, [sizes[c] for c in distinct])
         if i == 0 and len(names) > 1:
             known, cells = distinct, part
@@ -274,21 +282,21 @@ def _einsum(lowering: Lowering, step, subscripts, operands):
         if summed:
             width = math.prod(sizes[c] for c in summed)
             rows, columns = (
-                _as_named(x, of, [*together, *own, *summed], sizes).reshape(
+                _broadcast_letters(x, of, [*together, *own, *summed], sizes).reshape(
                     [*(sizes[c] for c in together), math.prod(sizes[c] for c in own), width]
                 )
                 for x, of, own in ((cells, known, left), (part, distinct, right))
             )
             cells = _products(lowering, rows, columns, value.dtype).reshape(shape)
         else:
-            sides = [_as_named(x, of, kept, sizes) for x, of in ((cells, known), (part, distinct))]
+            sides = [_broadcast_letters(x, of, kept, sizes) for x, of in ((cells, known), (part, distinct))]
             cells = np.asarray(lowering.code.elementwise("multiply", sides, shape, value.dtype)).reshape(shape)
         known = "".join(kept)
-    return _as_named(cells, known, list(output), sizes).reshape(value.shape)
+    return _broadcast_letters(cells, known, list(output), sizes).reshape(value.shape)
 
 
-def _as_named(cells: np.ndarray, letters: str, wanted: list[str], sizes: dict[str, int]) -> np.ndarray:
-    """Cells with a dimension for each letter that is wanted, along which they are the same where it is not theirs."""
+def _broadcast_letters(cells: np.ndarray, letters: str, wanted: list[str], sizes: dict[str, int]) -> np.ndarray:
+    """Transpose cells to the order of ``wanted`` letters, and broadcast along letters that they lack."""
     present = [c for c in wanted if c in letters]
     moved = cells.transpose([letters.index(c) for c in present])
     moved = moved.reshape([sizes[c] if c in letters else 1 for c in wanted])
@@ -296,7 +304,7 @@ def _as_named(cells: np.ndarray, letters: str, wanted: list[str], sizes: dict[st
 
 
 def _products(lowering: Lowering, rows: np.ndarray, columns: np.ndarray, dtype) -> np.ndarray:
-    """The cells of products of all rows with all columns, the last dimension of both; of each pair in two stacks."""
+    """Emit products of stacked matrices; ``columns`` is the second matrix transposed. Return the cells."""
     out = np.empty((*rows.shape[:-1], columns.shape[-2]), np.int64)
     refuse_unless(out.size <= MOST_PRODUCTS, "products of many rows")
     for i in np.ndindex(out.shape[:-2]) if out.size else ():
@@ -305,7 +313,7 @@ def _products(lowering: Lowering, rows: np.ndarray, columns: np.ndarray, dtype) 
 
 
 MOST_PRODUCTS = 4096
-"""Elements of a stack of products."""
+"""The most elements of a stack of products."""
 
 
 def _product(lowering: Lowering, rows: np.ndarray, columns: np.ndarray, dtype) -> np.ndarray:
@@ -333,4 +341,4 @@ def _outer(lowering: Lowering, step, x1, x2):
 
 
 LARGEST_PRODUCT = 1024
-"""Multiplications in a product from which on BLAS does it."""
+"""The most multiplications of a product without BLAS."""

@@ -1,11 +1,17 @@
-"""Operations on single numbers written down many at a time, as LLVM's text."""
+"""LLVM IR that records operations on single numbers in bulk, and propagates marks through a program.
+
+The functions are part of the machine's module; :mod:`.records` calls them. ``record`` appends operations to a program's
+table, reuses slots of equal operations (common subexpression elimination by hashing), and computes their values.
+``record_again`` rehashes into a larger table. ``mark_operands`` and ``mark_results`` propagate marks backward and
+forward.
+"""
 
 from __future__ import annotations
 
 from .llvm import source
 
 PYTHON, ADD, SUBTRACT, MULTIPLY, DIVIDE, NEGATIVE, SELECT, COPY, CALL = range(9)
-"""Ways to the value of an operation, of which the first is Python's, and the last a function of the C library."""
+"""How the value of an operation is computed: by Python, by an instruction, or by a function of the C library."""
 
 _HASH = """\
   %h1 = mul i32 %op, -1640531527
@@ -19,12 +25,13 @@ _HASH = """\
   %h9 = xor i32 %h7, %h8
   %h = zext i32 %h9 to i64
 """
-"""Where an operation stands in the table, if no other one does."""
+"""IR that hashes an operation and its operands; the hash is the first table entry to probe."""
 
 _TEXT = f"""
-; Row k of `rows`, an operation and up to three operands, is number `base + k`; `places` and `active` are by number.
-; Operations stand in `words`, and in the table by their hash. Ends with 1, or with 0 behind an operation whose value is
-; for Python to compute. `s` has all of it, and where to go on.
+; Record operations. Row k of `rows` is an operation with up to three operands; its result has the number `base + k`,
+; and `places` (slots) and `active` are indexed by number. Recorded operations are in `words`, and in the hash table.
+; `s` holds all arguments and the position to resume at. Returns 1 at the end, or 0 after an operation whose value
+; Python must compute.
 define i64 @record(ptr noalias %s) {{
 entry:
   %rows.i = i64 %s[0]
@@ -99,7 +106,7 @@ begin:
   switch i32 %what, label %find [i32 {COPY}, label %same i32 {MULTIPLY}, label %one]
 same:
   br label %known
-one: ; a factor that is 1 at each call
+one: ; look for a factor that is 1 at each call: the product is the other factor
   %j = phi i64 [0, %begin], [%j1, %one.right]
   %j.more = icmp slt i64 %j, %ones.n
   br i1 %j.more, label %one.left, label %find
@@ -176,7 +183,7 @@ subtract:
 multiply:
   %v.multiply = fmul double %vx, %vy
   br label %value
-divide: ; NumPy warns of a division by 0
+divide: ; Python computes a division by 0, as NumPy warns
   %by.zero = fcmp oeq double %vy, 0.0
   %v.divide = fdiv double %vx, %vy
   br i1 %by.zero, label %leave, label %value
@@ -212,7 +219,7 @@ leave:
   ret i64 0
 }}
 
-; The table of operations from the first one on, of a larger size.
+; Enter the recorded operations, from number `first` on, in a larger hash table.
 define void @record_again(i64 %first, i64 %n, ptr noalias %words, ptr noalias %table, i64 %mask) {{
 entry:
   br label %row
@@ -252,11 +259,14 @@ _ROW = """\
   %out = sext i32 %out.w to i64
   %m.3 = i8 %marks[%out]
 """
-"""Operation ``k``, and in ``%m.3`` the mark of its result."""
+"""IR that reads operation ``k``, and the mark of its result into ``%m.3``."""
 
 
 def _operands(text: str, order: tuple = (0, 1, 2)) -> str:
-    """``text`` for each operand: its place is ``%x{i}``, the mark of it ``%x{i}.m``, and its bit ``%x{i}.bit``."""
+    """Return IR that reads each operand and then executes ``text``.
+
+    In ``text``, ``%x{i}`` is the operand's slot, ``%x{i}.m`` its mark, and ``%x{i}.bit`` its bit of ``through``.
+    """
     read = """\
   %x{i}.w = i32 %at[{word}]
   %x{i} = sext i32 %x{i}.w to i64
@@ -269,8 +279,7 @@ def _operands(text: str, order: tuple = (0, 1, 2)) -> str:
 
 _TEXT += (
     """
-; From the last operation to the first: the operands of those whose result has a mark get one, each if its bit of
-; `through` is set.
+; From the last operation to the first: if the result is marked, mark the operands whose bit of `through` is set.
 define void @mark_operands(i64 %n, ptr noalias %rows, ptr noalias %through, ptr noalias %marks) {
 entry:
   br label %row
@@ -297,7 +306,7 @@ next:
   br label %row
 }
 
-; From the first operation to the last: the results of those of which an operand, whose bit is set, has a mark.
+; From the first operation to the last: mark the result if a marked operand's bit of `through` is set.
 define void @mark_results(i64 %n, ptr noalias %rows, ptr noalias %through, ptr noalias %marks) {
 entry:
   br label %row

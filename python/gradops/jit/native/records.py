@@ -1,4 +1,8 @@
-"""What many operations on single numbers ask for one by one: in native code, and in Python where there is none."""
+"""Record operations on single numbers in bulk, and propagate marks through a program's rows.
+
+Passes over long programs of single numbers call these functions. They run natively (:mod:`.record_source`), or in
+Python without a machine.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +20,20 @@ from .registry import OF_KERNELS, instruction
 
 
 def record(program: Program, rows: np.ndarray, places: array, active: array) -> None:
-    """Write operations down to a program.
+    """Record operations in a program, and compute their values.
+
+    An operation that the program already has is not recorded twice, and a copy is not recorded: the result shares a
+    slot.
 
     Args:
-        rows: of each its number and three operands, which are numbers that are there before or results of earlier
-            rows; a result's number is the next one.
-        places: of the numbers, to which those of the results are added. A copy has the place of what is copied.
-        active: for each number 1 if it has a gradient, to which is added the same of the results.
+        program: receives the operations.
+        rows: for each operation its opcode and three operands. Operands are numbers that count the values: first the
+            existing ones in ``places``, then the results of these rows.
+        places: the slot of each number; the slots of the results are appended.
+        active: for each number 1 if it has a gradient; the flags of the results are appended.
     """
     found, table = machine.machine(), program.table
-    # A few are as quick in Python; but once there is a table, it alone knows all operations.
+    # A few rows are as fast in Python. But once there is a hash table, every operation must be entered in it.
     if found is None or len(rows) < FEW and not len(table.hashes):
         for number, *operands in rows.tolist():
             what = NumberOperation.known[number]
@@ -60,7 +68,7 @@ def record(program: Program, rows: np.ndarray, places: array, active: array) -> 
             number, place, *operands = words[WIDTH * (at[_USED] - 1) : WIDTH * at[_USED]]
             what = NumberOperation.known[number]
             values.put(place, what.compute(*[numbers[p] for p in operands[: what.operands]]))
-    except BaseException:  # an operation without a value
+    except BaseException:  # drop the operation whose value Python failed to compute
         at[_USED] -= 1
         at[_MADE] -= 1
         del places[base:], active[base:]
@@ -79,11 +87,11 @@ def _note_truths(values: Values, words: np.ndarray) -> None:
 
 
 _USED, _MADE = 9, 11
-"""Where the machine counts operations and places."""
+"""The entries of the state in which ``record`` counts operations and slots."""
 
 
 def _kinds(of: machine.Machine) -> array:
-    """By operation, its operands, 4 times the way to its value, and 64 times the number of a function."""
+    """Return a word for each opcode: the number of operands, 4 times a way to compute, and 64 times a function."""
     for what in NumberOperation.known[len(_known) :]:
         name = None if what.kernel in OF_KERNELS or not what.is_plain else instruction(what.name)
         way = number = record_source.PYTHON
@@ -111,12 +119,12 @@ _WAYS = {
 
 
 def mark_operands(rows: np.ndarray, through: np.ndarray, marks: np.ndarray) -> None:
-    """Mark what marked results are made of, from the last operation to the first.
+    """Propagate marks from results to operands, from the last operation to the first.
 
     Args:
-        rows: :data:`.WIDTH` words of each operation.
-        through: for each the bits of the operands that are marked.
-        marks: by place, or by number; changed.
+        rows: :data:`.WIDTH` words for each operation.
+        through: for each operation a bit mask of the operands that receive the mark.
+        marks: 1 for each marked slot or number; updated in place.
     """
     found = machine.machine()
     if found is not None:
@@ -131,7 +139,10 @@ def mark_operands(rows: np.ndarray, through: np.ndarray, marks: np.ndarray) -> N
 
 
 def mark_results(rows: np.ndarray, through: np.ndarray, marks: np.ndarray) -> None:
-    """Mark what is made of marked operands, from the first operation to the last; arguments as above."""
+    """Propagate marks from operands to results, from the first operation to the last.
+
+    Takes the same arguments as :func:`mark_operands`, but ``through`` selects the operands whose mark counts.
+    """
     found = machine.machine()
     if found is not None:
         rows = np.ascontiguousarray(rows, np.intc)

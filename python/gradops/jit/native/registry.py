@@ -1,5 +1,9 @@
-"""The rules of native code, which stand at the ops: :mod:`.rules` and its kin register those that an op's facts and its
-kernel do not say."""
+"""Look up and register the lowering rules of ops.
+
+:mod:`.plan` and :mod:`.lowering` ask here how an op becomes native. An op has a rule of its own, which :mod:`.rules`
+and similar modules register; or its kernel is a function that the machine has as an instruction; or it only moves
+elements, and NumPy moves the cells instead.
+"""
 
 from __future__ import annotations
 
@@ -15,33 +19,33 @@ from .code import NotNative
 from .instructions import FUNCTIONS, OF_SCIPY, OPERATIONS
 
 OF_KERNELS: dict[Callable, Callable] = {}
-"""By the kernel, rules of kernels that refuse what their op does not."""
+"""Rules of particular kernels that, unlike their op's usual kernel, reject some operands."""
 
 LOOPS: dict[str, Known] = {}
-"""The rules of loops and branches, which are no ops; their operands may be large, as a function reads a part."""
+"""Rules of loops and branches, which are not ops. Their operands may be large, as a body reads only a part."""
 
 _INSTRUCTIONS: dict = {
     **{entry.meaning: name for name, entry in OPERATIONS.items() if entry.meaning},
     **{entry.meaning: name for name, entry in FUNCTIONS.items() if entry.meaning},
     **{name: name for name in OF_SCIPY},
 }
-"""By the function that a kernel is of."""
+"""The machine's instruction for each NumPy or SciPy function."""
 
 _CALLING = {*FUNCTIONS, "logaddexp"}
-"""Instructions of which an element costs a call of a function."""
+"""Instructions that call a function for each element."""
 
 
 class Known(NamedTuple):
-    """What native code knows of an op.
+    """How an op becomes native.
 
     Attributes:
-        rule: ``rule(lowering, step, *arguments)`` writes the code; None where the op is not native.
+        rule: ``rule(lowering, step, *arguments)`` writes the code; None if the op is not native.
         calls: True if the rule calls functions, so that an element costs as much as a function of the C library.
-        moves: True if it only moves elements, which costs nothing: operands may be large.
-        refusal: ``refusal(result, *arguments)``, by their examples, why there is no native code, None where there is.
-            Where the rule itself refuses a case, code has been written in vain.
-        meaning: the machine's name of the function that the op's kernel is of, if it is of one.
-        limits: the largest operands of which the kernel is that function; none where it always is.
+        moves: True if the op only moves elements. That emits no code, so operands may be large.
+        refusal: ``refusal(result, *arguments)`` takes example values and returns why the step is not native, or None.
+            If the rule itself refuses, the code of the whole run is written again.
+        meaning: the instruction or function that computes what the op's kernel computes, or None.
+        limits: the largest operands for which the kernel computes that function; empty if there is no limit.
     """
 
     rule: Callable | None = None
@@ -53,9 +57,8 @@ class Known(NamedTuple):
 
 
 def known_of(name: str) -> Known:
-    """What native code knows of an op: its own rule, or the one that follows from its facts or its kernel."""
-    # By the kernel, not by the op's name: an op whose kernel is another one by now, as extensions may bring, is not
-    # taken for the function that it was.
+    """Return how an op becomes native, by its own rule, its facts or its kernel."""
+    # The kernel decides, not the op's name: an extension may have replaced the kernel by another function.
     kernel, own = _embedded().kernel(name), _registry.rule_of("native", name) or LOOPS.get(name)
     if own is None:
         own = _MOVED if kernel is not None and facts_of(name).moves else Known()
@@ -75,24 +78,24 @@ _embedded = functools.cache(backends.embedded)
 
 
 def rule_of(name: str) -> Callable | None:
-    """The rule of an op; None where it is not native."""
+    """Return the lowering rule of an op; None if the op is not native."""
     return known_of(name).rule
 
 
 def instruction(name: str) -> str | None:
-    """The machine's name of an op that is one instruction for each element."""
+    """Return the instruction that computes an op; None if the op takes several, or limits its operands."""
     known = known_of(name)
     return None if known.limits else known.meaning
 
 
 def _one_instruction(meaning: str, limits: tuple[float, ...]) -> Callable:
     if limits:
-        return lambda lowering, step, *operands: lowering.within(limits, meaning, operands, step)
+        return lambda lowering, step, *operands: lowering.limited_elementwise(limits, meaning, operands, step)
     return lambda lowering, step, *operands: lowering.elementwise(meaning, operands, step)
 
 
 def _moved(lowering, step, x, *arguments):
-    """NumPy moves the cells as it would move the elements."""
+    """Move the cells of ``x`` as NumPy would move its elements."""
     return step.function(lowering.array(x), *lowering.constants(arguments))
 
 
@@ -106,12 +109,12 @@ def moves(name: str) -> bool:
 
 
 def calls_function(name: str) -> bool:
-    """Return True if an element of an op's result costs a call of a function."""
+    """Return True if an op's native code calls a function for each element."""
     return known_of(name).calls
 
 
 def rule(*ops: str, calls: bool = False, moves: bool = False, refusal: Callable | None = None):
-    """Register the rule of ops; see :class:`Known`."""
+    """Register a lowering rule for ops; the arguments are fields of :class:`Known`."""
 
     def register(function: Callable) -> Callable:
         _registry.rule("native", *ops)(Known(function, calls, moves, refusal))
@@ -121,7 +124,7 @@ def rule(*ops: str, calls: bool = False, moves: bool = False, refusal: Callable 
 
 
 def loop(name: str):
-    """Register the rule of a loop or branch."""
+    """Register the lowering rule of a loop or branch."""
 
     def register(function: Callable) -> Callable:
         LOOPS[name] = Known(function)
@@ -131,6 +134,6 @@ def loop(name: str):
 
 
 def refuse_unless(condition: bool, reason: str) -> None:
-    """Raise NotNative with a reason unless a condition holds."""
+    """Raise :class:`NotNative` with a reason unless a condition holds."""
     if not condition:
         raise NotNative(reason)

@@ -1,7 +1,9 @@
-"""Native code for each op: a rule writes code for a step's result.
+"""Lowering rules of elementwise ops, and of ops that move elements.
 
-A rule takes a :class:`Lowering` and the step's arguments, and returns cells (or several, where the step has several
-results). It refuses other cases with :class:`NotNative`, and the step stays a call of NumPy.
+A rule takes a :class:`.Lowering`, the step and the step's arguments, emits instructions, and returns the cells of the
+result, or a list of them if the step has several results. It raises :class:`.NotNative` in cases that it does not
+support, and the step stays a NumPy call. :class:`.Lowering` calls the rules, through :mod:`.registry`. Ops whose kernel
+is a single instruction need no rule here.
 """
 
 from __future__ import annotations
@@ -22,11 +24,11 @@ def _bitwise(lowering: Lowering, step, *operands):
 
 @rule("left_shift", "right_shift")
 def _shift(lowering: Lowering, step, *operands):
-    refuse_unless(lowering.value(step).dtype in WHOLES, "no whole numbers")
+    refuse_unless(lowering.value(step).dtype in WHOLES, "not integers")
     return lowering.elementwise(step.name, operands, step)
 
 
-# Elementwise ops that are several instructions.
+# Elementwise ops that are several instructions, or another op's instruction.
 
 
 @rule("square")
@@ -59,7 +61,7 @@ def _nextafter(lowering: Lowering, step, x1, x2):
 
 @rule("imag")
 def _imag(lowering: Lowering, step, x):
-    return np.full(lowering.shape(x), lowering.code.constant(0.0))  # whose bits are those of the whole number
+    return np.full(lowering.shape(x), lowering.code.constant(0.0))  # 0.0 and integer 0 have the same bits
 
 
 @rule("angle")
@@ -69,7 +71,7 @@ def _angle(lowering: Lowering, step, x):
 
 @rule("view")
 def _view(lowering: Lowering, step, x, dtype):
-    """Cells are eight bytes each."""
+    """Reinterpret 8-byte elements, which is what all cells hold."""
     kinds = {np.dtype(x.dtype) for x in (lowering.example(x), lowering.value(step))}
     refuse_unless(kinds <= {FLOATS[0], WHOLES[0]}, "numbers of other sizes")
     return lowering.array(x)
@@ -88,7 +90,7 @@ def _power(lowering: Lowering, step, x, exponent):
             return lowering.elementwise("multiply", (x, x), step)
         if known == 1:
             return lowering.cast(x, lowering.value(step).dtype)
-        if known == 0.5:  # NumPy's roots, also of -inf, which C's pow() has as inf
+        if known == 0.5:  # as NumPy does; C's pow() maps -inf to inf, the root is NaN
             return lowering.elementwise("sqrt", (x,), step)
     return lowering.elementwise("power", (x, exponent), step)
 
@@ -135,7 +137,7 @@ def _division(lowering: Lowering, step, x1, x2):
         return lowering.elementwise(name, (x1, x2), step)
     given = [lowering.array(x, dtype) for x in (x1, x2)]
     for cell in given[1].flat:
-        for divisor in (0, -1):  # an error, and the one where the processor may stop
+        for divisor in (0, -1):  # the processor may trap on 0, and for the smallest integer on -1
             code.require(code.number("whole_not_equal", [int(cell), code.whole(divisor)]))
     return lowering.operation(name, given, step)
 
@@ -144,7 +146,7 @@ def _division(lowering: Lowering, step, x1, x2):
 
 
 @rule("real", "conj", moves=True)  # of real numbers
-def _as_it_is(lowering: Lowering, step, x):
+def _identity(lowering: Lowering, step, x):
     return lowering.array(x)
 
 

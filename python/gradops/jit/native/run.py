@@ -1,8 +1,11 @@
-"""A run of native steps as one call, and its explanation.
+"""Execute a run of native steps as one call, and explain which steps are native.
 
-The machine notices that NumPy would warn, as of a division by zero, but not where; or it ends early, as at a pivot that
-NumPy should judge. The reference executor then does the run again, step by step, so that a warning says what NumPy's
-says, once for each place as the filters of ``warnings`` ask for it, or is an error under ``np.errstate(all="raise")``.
+:class:`Run` holds the bytecode that :mod:`.lowering` wrote. A compiled program calls it with arrays and receives
+arrays.
+
+The machine detects that NumPy would warn, for example about a division by zero, but not at which step. It may also stop
+early, for example at a small pivot that NumPy should judge. The reference executor then repeats the run step by step.
+So warnings have NumPy's text, obey the filters of ``warnings``, and are errors under ``np.errstate(all="raise")``.
 """
 
 from __future__ import annotations
@@ -24,12 +27,12 @@ from .machine import exceptions
 
 
 class Addresses(NamedTuple):
-    """What C code needs to run code in a memory of its own.
+    """The addresses that C code needs to execute a run, in its own memory.
 
     Attributes:
-        numbers: the machine's ``parts`` and its arguments: see :class:`.Machine`.
-        inputs, results: where each begins in the memory, and its size.
-        owner: of all that is pointed to.
+        numbers: the address of the machine's function ``parts``, and this function's arguments.
+        inputs, results: for each value its first cell and its number of elements.
+        owner: keeps alive the objects behind the addresses.
     """
 
     numbers: list[int]
@@ -39,16 +42,18 @@ class Addresses(NamedTuple):
 
 
 class Run:
-    """Code with its memory, called with the arrays that come from outside.
+    """Bytecode with its memory, called with the arrays that it reads.
 
     Args:
-        reference: does the same by the reference executor.
+        code: the bytecode, without its end marker.
+        inputs, outputs: for each value its first cell, and an example with its shape and dtype.
+        names: the number of steps in the run, by op.
+        reference: computes the same results with the reference executor.
 
     Attributes:
-        names: the ops whose steps are in it, with their number.
-        called: those of them in loops that are NumPy's own, by op and reason.
-        instructions: the number of its words of code.
-        __name__: its name in profiles.
+        names: the number of steps in the run, by op.
+        called: the number of steps inside loops that call NumPy's kernel, by op and reason.
+        __name__: the name in profiles.
     """
 
     def __init__(
@@ -78,17 +83,17 @@ class Run:
 
     @property
     def bytes(self) -> int:
-        """The size of the code and of its memory."""
+        """The size of the code and its memory in bytes."""
         return self._words.nbytes + self._template.nbytes
 
     def __call__(self, *arrays) -> list:
-        """The results, which are the caller's; a profile has them under a label.
+        """Return the results as new arrays, which the caller may change. Profiles show the call under its own label.
 
         Warns:
-            RuntimeWarning: as NumPy does.
+            RuntimeWarning: where NumPy would warn.
 
         Raises:
-            IndexError: a position that is out of bounds.
+            IndexError: a position is out of bounds.
         """
         if profiler.running():
             with profiler.record_function(f"native code, {sum(self.names.values())} steps"):
@@ -96,9 +101,9 @@ class Run:
         return self._computed(arrays)
 
     def _computed(self, arrays) -> list:
-        # A call has a memory of its own: a program may be called by several threads at once, and the machine runs
-        # without Python's lock. `pop` and `append` of a list are one step each to other threads. Where a call raises
-        # its memory does not come back, which costs the next one a copy of the template.
+        # Each call has its own memory: several threads may call a program at once, and the machine runs without the
+        # GIL. `pop` and `append` of a list are atomic. If a call raises, its memory is not returned to the list, and
+        # the next call copies the template instead.
         try:
             taken = self._free.pop()
         except IndexError:
@@ -119,7 +124,7 @@ class Run:
         else:
             raised = machine.run(self._code, address, machine.functions)
             if raised > 0 and raised & WAITING:
-                raised = self._with_kernels(raised, address, views[0])
+                raised = self._run_kernels(raised, address, views[0])
             elif self._passes and raised >= 0:
                 self._count_passes(address, views)
         if raised and (raised == FAILED or is_warned_of(raised)):
@@ -142,7 +147,13 @@ class Run:
         return results
 
     def addresses(self, results: Sequence[int]) -> Addresses | None:
-        """What runs the code without Python; None while its loops may still be compiled."""
+        """Return what C code needs to execute the run; None while its loops may still be compiled.
+
+        Also None if an argument or result holds integers.
+
+        Args:
+            results: positions of the wanted results among the outputs.
+        """
         outputs = [self._outputs[i] for i in results]
         if self._passes or any(is_whole for _, _, is_whole in self._inputs) or any(kind for _, _, kind, *_ in outputs):
             return None
@@ -157,10 +168,10 @@ class Run:
             (self, memory, table),
         )
 
-    def _with_kernels(self, raised: int, address: int, memory: np.ndarray) -> int:
-        """Run the kernels that native code waits for, and the rest of it; the exceptions of all, or FAILED."""
+    def _run_kernels(self, raised: int, address: int, memory: np.ndarray) -> int:
+        """Run the kernels that the code waits for and resume it until it ends; return its exceptions, or FAILED."""
         machine, seen = self._machine, 0
-        flags = list(exceptions().values())  # as NumPy numbers them, by their order
+        flags = list(exceptions().values())  # in the order of NumPy's own bits
 
         def note(kind: str, raised: int) -> None:
             nonlocal seen
@@ -172,13 +183,13 @@ class Run:
                 call = self._calls[(raised & ~WAITING) >> 8]
                 try:
                     call.run(memory)
-                except Exception:  # which the reference executor raises, after the warnings of what was before
+                except Exception:  # the reference executor raises it again, after any earlier warnings
                     return FAILED
                 raised = machine.run(self._code + call.end * self._words.itemsize, address, machine.functions)
         return raised if raised == FAILED or raised < 0 else raised | seen
 
     def _count_passes(self, address: int, memory: tuple[np.ndarray, np.ndarray]) -> None:
-        """Compile the loops where they have run for long, if they then give what the machine gave in this call."""
+        """Compile the loops once they are hot, and keep them if they reproduce the results of this call."""
         self._until_compiled -= self._passes
         if self._until_compiled > 0:
             return
@@ -198,9 +209,9 @@ class Run:
         agreement.report(f"a loop compiled by LLVM ({', '.join(self.names)})", stacklevel=4)
 
     def first_rows(self, count: int, last: int) -> Run:
-        """Return the same code with its last loop ending after ``count`` rows, at row ``last``.
+        """Return a run whose last loop ends after ``count`` rows, at row ``last``.
 
-        It returns None where NumPy would have to do these rows.
+        The run returns None if NumPy would have to compute these rows.
         """
         words = self._words.copy()
         again = [x for x in loop_compiler.decoded(self._words) if x.name == "again"][-1]
@@ -212,7 +223,7 @@ class Run:
 
 
 def _slot(start: int, value) -> tuple:
-    """The position of a value in memory, its shape (None for a number), and True if it is of whole numbers."""
+    """Return a value's cell or slice of cells, its shape (None for a number), and 1 if it holds integers."""
     is_whole = int(value.dtype in WHOLES)
     if not value.ndim:
         return start, None, is_whole
@@ -224,25 +235,24 @@ def _extent(at: Any, shape: tuple | None) -> tuple[int, int]:
 
 
 def is_warned_of(raised: int) -> bool:
-    """True if NumPy does anything about one of the floating-point exceptions."""
+    """Return True if NumPy warns, raises or calls back for one of these floating-point exceptions."""
     handled = dict(np.geterr())
-    # The machine's flags are of all that it did; NumPy's settings, in which the user may have said to be silent, are
-    # those of the thread at this moment.
+    # NumPy's settings belong to the thread, and the user may have silenced some of the exceptions just for this call.
     return any(raised & flag and handled[name] != "ignore" for name, flag in exceptions().items())
 
 
 class Explained:
-    """The explanation of one program by :meth:`Compiled.explain`.
+    """The report on one program that :meth:`Compiled.explain` prints.
 
     Attributes:
-        steps: the number of the program's steps.
-        native: the number of them that run natively.
-        runs: the number of their runs.
-        refused: the numbers of those that do not, by op and reason.
-        called: the numbers of those in native loops that are NumPy's own, by op and reason.
-        bytes: the size of the native code with its memory.
-        reason: why there is no native code at all.
-        failed: what was wrong with it, where a check found that.
+        steps: the number of steps.
+        native: the number of native steps.
+        runs: the number of native runs.
+        refused: the number of steps that are not native, by op and reason.
+        called: the number of steps in native loops that call NumPy's kernel, by op and reason.
+        bytes: the size of the native code and its memory.
+        reason: why there is no native code at all, or "".
+        failed: the discrepancy that a check of the native code found, or "".
     """
 
     failed = ""

@@ -1,7 +1,8 @@
-"""Sparse Cholesky factors, column by column, as LLVM's text.
+"""LLVM IR of sparse Cholesky factorization, triangular solves and the inverse on the factor's pattern.
 
-A factor is its columns one after the other, each with its diagonal element first: ``starts`` of the columns, ``rows``
-and values. All vectors of positions are of 64 bits. The work space `w` is zeros before, and again after.
+The functions are part of the machine's module; :mod:`gradops.scipy.sparse._columns` calls them. A factor is stored in
+compressed columns, each with its diagonal element first: ``starts`` of the columns, ``rows`` and values. All index
+vectors are 64-bit. The workspace ``w`` must contain zeros, and contains zeros again afterwards.
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ begin:
   %s9 = i64 %starts[%k1]
   %d = double %l[%s0]
 """
-"""Columns from the last to the first: the places of each, and its diagonal element."""
+"""IR of a loop over columns from the last to the first, with the extent and diagonal element of each."""
 
 _TEXT = (
     """
-; Column by column by those to the left (George & Liu 1981). The elements to the left in a row stand at `lefts`, whose
-; columns end at `ends`; row k has those from `before[k]` on. The matrix' elements `from`, in rows `into`, are in column
-; k those from `given[k]` on. Returns 0 where a pivot is not positive.
+; Left-looking factorization (George & Liu 1981). `before[k]` is where row k starts in `lefts`, which lists the
+; positions of its elements left of the diagonal, and in `ends`, which lists the ends of their columns. `given[k]` is
+; where column k of the matrix starts in `from`, which lists positions in `a`, and in `into`, which lists rows. Returns
+; 0 if a pivot is not positive.
 define i64 @sparse_factor(i64 %n, ptr noalias %starts, ptr noalias %rows, ptr noalias %before, ptr noalias %lefts,
                           ptr noalias %ends, ptr noalias %given, ptr noalias %into, ptr noalias %from,
                           ptr noalias %a, ptr noalias %l, ptr noalias %w) {
@@ -174,9 +176,9 @@ next:
   br label %column
 }
 
-; The inverse on the factor's places, from the last column to the first (Takahashi, Fagan & Chen 1973): with the
-; column's elements below the diagonal, over it, in `w`, their products with the inverse's columns after it add up in
-; `v`, which may be anything in other rows.
+; The inverse on the factor's pattern, from the last column to the first (Takahashi, Fagan & Chen 1973). `w` holds the
+; column's elements below the diagonal, divided by the diagonal element; their products with later columns of the
+; inverse accumulate in `v`, whose other rows may hold anything.
 define void @sparse_inverse(i64 %n, ptr noalias %starts, ptr noalias %rows, ptr noalias %l, ptr noalias %z,
                             ptr noalias %w, ptr noalias %v) {
 """

@@ -1,7 +1,8 @@
-"""Native code for small matrices: factors, solutions and determinants, element by element.
+"""Lowering rules of linear algebra on small matrices: Cholesky factors, linear solves, inverses, determinants.
 
-The machine ends where the answer is in doubt: where a pivot is so small that another order of roundings could make it
-zero, a matrix is not symmetric, or an element is not a number. The replay calls NumPy for the whole.
+Small matrices are factored by scalar instructions, fully unrolled; larger ones of float64 by calls of LAPACK. Execution
+ends if the result is in doubt: a pivot is so small that another rounding order could make it zero, a matrix is not
+symmetric, or an element is NaN. The reference executor then repeats the run with NumPy.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ from .lowering import Lowering
 from .registry import OF_KERNELS, rule
 
 LARGEST, LARGEST_FACTOR, LARGEST_TRIANGULAR = 8, 12, 24
-"""Rows of a matrix: where rows are swapped, of a Cholesky factor, and of a triangular one."""
+"""The most rows of an unrolled matrix: with row exchanges, for Cholesky factors, and for triangular matrices."""
 
 MOST = 4096
-"""Products of the elements of a matrix with those of the right sides, or without any its elements, in a call."""
+"""The largest work of an unrolled step: rows times elements of the right-hand sides, or of the matrices without."""
 
 SMALLEST = {FLOATS[0]: 1e-13, FLOATS[1]: 1e-5}
-"""Pivots relative to the largest element of the matrix, below which NumPy decides."""
+"""Pivots below this times the largest element of the matrix are left to NumPy."""
 
 
 class _Numbers:
-    """Arithmetic on cells of single numbers."""
+    """Emits arithmetic on cells of single numbers; the name of a method is the name of an instruction."""
 
     def __init__(self, code: Code, dtype: np.dtype):
         self.code = code
@@ -37,20 +38,23 @@ class _Numbers:
         return lambda *operands: self.code.number(name, [int(x) for x in operands])
 
     def largest(self, x: np.ndarray) -> int:
-        """The size of the largest element."""
+        """Emit the largest absolute value of the elements."""
         return self.code.reduced("max", np.array([self.absolute(e) for e in x.flat]), FLOATS[0])
 
-    def less_products(self, x: int, a, b) -> int:
-        """``x`` less the products of the elements of two rows."""
+    def subtract_products(self, x: int, a, b) -> int:
+        """Emit ``x`` minus the dot product of two rows."""
         for i, j in zip(a, b):
             x = self.multiply_subtract_right(i, j, x)
         return x
 
 
-def _op(name: str, largest: int = LARGEST, lapack: Callable | None = None) -> Callable:
-    """Register a rule of matrices ``a``, stacked or not, with right sides ``b`` or without.
+def _matrix_rule(name: str, largest: int = LARGEST, lapack: Callable | None = None) -> Callable:
+    """Register the rule of an op on a matrix or a stack of matrices, with right-hand sides if it is a solver.
 
-    ``lapack`` writes the code for matrices of more rows than ``largest``.
+    Args:
+        name: the op.
+        largest: the most rows for the decorated function, which emits unrolled code.
+        lapack: emits a call of LAPACK for larger matrices, or None.
     """
 
     def register(function: Callable) -> Callable:
@@ -79,11 +83,11 @@ def _op(name: str, largest: int = LARGEST, lapack: Callable | None = None) -> Ca
 
 
 LARGEST_SYSTEM = 64
-"""Rows of a matrix of which LAPACK is called by native code."""
+"""The most rows of a matrix for which native code calls LAPACK."""
 
 
 def _is_for_lapack(lowering: Lowering, given: list[np.ndarray], dtype) -> bool:
-    """True if native code can call LAPACK, for one matrix of float64."""
+    """Return True if native code can call LAPACK: for a single matrix of float64 that is not too large."""
     is_one = given[0].ndim == 2 and given[-1].ndim <= 2 and all(x.size for x in given)
     small = is_one and given[0].shape[0] <= LARGEST_SYSTEM and given[-1].size <= LARGEST_SYSTEM**2
     return small and dtype == FLOATS[0] and lowering.code.machine.has("dgetrf", "dgetrs", "dgetri")
@@ -118,22 +122,22 @@ def _det_by_lapack(numbers: _Numbers, x):
     return numbers.multiply(factor.sign, numbers.code.reduced("prod", factor.matrix.diagonal(), FLOATS[0]))
 
 
-def _each(x: np.ndarray) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
-    """The matrices of a stack, with their places in it."""
+def _matrices(x: np.ndarray) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
+    """Yield each matrix of a stack, with its index."""
     for place in np.ndindex(x.shape[:-2]):
         yield place, x[place]
 
 
-@_op("cholesky", LARGEST_FACTOR)
+@_matrix_rule("cholesky", LARGEST_FACTOR)
 def _cholesky(numbers: _Numbers, x, upper=False):
     out = np.full(x.shape, numbers.code.constant(0.0))
-    for place, a in _each(x):
+    for place, a in _matrices(x):
         out[place] = _factor(numbers, a)
     return np.swapaxes(out, -1, -2) if upper else out
 
 
 def _factor(numbers: _Numbers, a: np.ndarray) -> np.ndarray:
-    """The lower Cholesky factor of a matrix, whose asymmetries are averaged out where they are of rounding."""
+    """Emit the lower Cholesky factor of a matrix; asymmetries within rounding are averaged out."""
     n, code = len(a), numbers.code
     half, zero = code.constant(0.5), code.constant(0.0)
     allowed = numbers.multiply(numbers.largest(a), code.constant(_shared.ASYMMETRY))
@@ -143,15 +147,15 @@ def _factor(numbers: _Numbers, a: np.ndarray) -> np.ndarray:
             difference = numbers.subtract(a[i, j], a[j, i])
             code.require(numbers.less_equal(numbers.absolute(difference), allowed))
             a[i, j] = numbers.subtract(a[i, j], numbers.multiply(difference, half))
-        pivot = numbers.less_products(a[j, j], out[j, :j], out[j, :j])
+        pivot = numbers.subtract_products(a[j, j], out[j, :j], out[j, :j])
         code.require(numbers.greater(pivot, numbers.maximum(numbers.multiply(a[j, j], numbers.smallest), zero)))
         out[j, j] = numbers.sqrt(pivot)
         for i in range(j + 1, n):
-            out[i, j] = numbers.divide(numbers.less_products(a[i, j], out[i, :j], out[j, :j]), out[j, j])
+            out[i, j] = numbers.divide(numbers.subtract_products(a[i, j], out[i, :j], out[j, :j]), out[j, j])
     return out
 
 
-@_op("solve_triangular", LARGEST_TRIANGULAR)
+@_matrix_rule("solve_triangular", LARGEST_TRIANGULAR)
 def _solve_triangular(numbers: _Numbers, a, b, lower=False):
     zero = numbers.code.constant(0.0)
 
@@ -165,38 +169,39 @@ def _solve_triangular(numbers: _Numbers, a, b, lower=False):
 
 
 def _substituted(numbers: _Numbers, a: np.ndarray, b: np.ndarray, order: list[int]) -> np.ndarray:
-    """The solution of a triangular system, whose rows are gone through in ``order``."""
+    """Emit forward or backward substitution in a triangular system, in the given order of rows."""
     x = b.copy()
     for column in range(b.shape[1]):
         for k, i in enumerate(order):
-            rest = numbers.less_products(int(b[i, column]), a[i, order[:k]], x[order[:k], column])
+            rest = numbers.subtract_products(int(b[i, column]), a[i, order[:k]], x[order[:k], column])
             x[i, column] = numbers.divide(rest, a[i, i])
     return x
 
 
 def _for_each_system(solved: Callable, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Emit the solution of each system of a stack by ``solved(a, b)``; return the cells of the solutions."""
     is_vector = _shared.is_vector(a, b)
     b = b[..., None] if is_vector else b
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = (np.broadcast_to(x, batch + x.shape[-2:]) for x in (a, b))
     out = np.empty(b.shape, np.int64)
-    for place, one in _each(a):
+    for place, one in _matrices(a):
         out[place] = solved(one, b[place])
     return out[..., 0] if is_vector else out
 
 
 def _eliminated(numbers: _Numbers, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[int]]:
-    """Gaussian elimination with partial pivoting: the upper factor, the right sides, and which rows were swapped."""
+    """Emit Gaussian elimination with partial pivoting; return the upper factor, right-hand sides and swap flags."""
     n, code = len(a), numbers.code
     rows, swaps = np.concatenate([a, b], 1), []
-    # Near a singular matrix LAPACK's order of operations decides whether the pivot is 0, and so whether there is an
-    # error. To have NumPy's answer there, the machine gives up well before. A NaN makes `least` NaN, and each
-    # comparison false.
+    # Near a singular matrix, LAPACK's order of operations decides whether a pivot is exactly 0, and so whether NumPy
+    # raises an error. To give NumPy's answer, execution ends well before that. A NaN makes `least` NaN, and every
+    # comparison with it false.
     least = numbers.multiply(numbers.largest(a), numbers.smallest)
     for k in range(n):
         for i in range(k + 1, n):
-            # Straight code, without a jump for each swap: both orders of the two rows are at hand, and one is chosen
-            # for each element. Comparing each row below with the pivot so far leaves the largest, as a search would.
+            # Each element is selected from both rows, which avoids a jump for each swap. Comparing every lower row with
+            # the pivot so far leaves the largest, like a search.
             swap = numbers.greater(numbers.absolute(rows[i, k]), numbers.absolute(rows[k, k]))
             for j in range(k, rows.shape[1]):
                 first, second = rows[k, j], rows[i, j]
@@ -206,7 +211,7 @@ def _eliminated(numbers: _Numbers, a: np.ndarray, b: np.ndarray) -> tuple[np.nda
         for i in range(k + 1, n):
             factor = numbers.divide(rows[i, k], rows[k, k])
             for j in range(k + 1, rows.shape[1]):
-                rows[i, j] = numbers.less_products(rows[i, j], [factor], [rows[k, j]])
+                rows[i, j] = numbers.subtract_products(rows[i, j], [factor], [rows[k, j]])
     return rows[:, :n], rows[:, n:], swaps
 
 
@@ -215,22 +220,22 @@ def _solved(numbers: _Numbers, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return _substituted(numbers, upper, right, list(range(len(a) - 1, -1, -1)))
 
 
-@_op("solve", lapack=_solve_by_lapack)
+@_matrix_rule("solve", lapack=_solve_by_lapack)
 def _solve(numbers: _Numbers, a, b):
     return _for_each_system(lambda a, b: _solved(numbers, a, b), a, b)
 
 
-@_op("inv", lapack=_inv_by_lapack)
+@_matrix_rule("inv", lapack=_inv_by_lapack)
 def _inv(numbers: _Numbers, x):
     eye = np.where(np.eye(x.shape[-1], dtype=bool), numbers.code.constant(1.0), numbers.code.constant(0.0))
     out = np.empty(x.shape, np.int64)
-    for place, a in _each(x):
+    for place, a in _matrices(x):
         out[place] = _solved(numbers, a, eye)
     return out
 
 
 def _sign_and_diagonal(numbers: _Numbers, a: np.ndarray) -> tuple[int, np.ndarray]:
-    """The sign of the determinant, by the swaps of rows, and its factors."""
+    """Emit the pivots of a matrix, whose product is the determinant up to a sign; return the sign and the pivots."""
     upper, _, swaps = _eliminated(numbers, a, a[:, :0])
     sign = numbers.code.constant(1.0)
     for swap in swaps:
@@ -238,10 +243,10 @@ def _sign_and_diagonal(numbers: _Numbers, a: np.ndarray) -> tuple[int, np.ndarra
     return sign, np.diagonal(upper)
 
 
-@_op("det", lapack=_det_by_lapack)
+@_matrix_rule("det", lapack=_det_by_lapack)
 def _det(numbers: _Numbers, x):
     out = np.empty(x.shape[:-2], np.int64)
-    for place, a in _each(x):
+    for place, a in _matrices(x):
         product, diagonal = _sign_and_diagonal(numbers, a)
         for factor in diagonal:
             product = numbers.multiply(product, factor)
@@ -249,19 +254,19 @@ def _det(numbers: _Numbers, x):
     return out
 
 
-def _by_determinant(lowering: Lowering, step, x, y):
+def _divide_by_determinant(lowering: Lowering, step, x, y):
     code, given = lowering.code, [lowering.array(number, FLOATS[0]) for number in (x, y)]
     code.require(code.number("not_equal", [int(given[1]), code.constant(0.0)]))
     return code.number("divide", list(map(int, given)))
 
 
-OF_KERNELS[by_determinant] = _by_determinant
+OF_KERNELS[by_determinant] = _divide_by_determinant
 
 
-@_op("slogdet", lapack=_slogdet_by_lapack)
+@_matrix_rule("slogdet", lapack=_slogdet_by_lapack)
 def _slogdet(numbers: _Numbers, x):
     signs, logs = np.empty(x.shape[:-2], np.int64), np.empty(x.shape[:-2], np.int64)
-    for place, a in _each(x):
+    for place, a in _matrices(x):
         sign, diagonal = _sign_and_diagonal(numbers, a)
         total = numbers.code.constant(0.0)
         for factor in diagonal:

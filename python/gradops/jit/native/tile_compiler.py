@@ -1,10 +1,13 @@
-"""Groups that have run for long: their elementwise operations and reductions compiled by LLVM, several as one loop.
+"""Compile hot groups of steps on large arrays with LLVM: several instructions become one vectorized loop.
 
-A loop of a ufunc reads its operands from the cache and writes its result there. Several as one loop keep what is
-between them in registers, and the rows of a matrix cost no call each. LLVM takes some 20 ms for a group, so that it
-pays for groups that run often or long. Only full tiles are compiled, whose sizes are known when the code is written;
-the last tile, where it is shorter, goes on as before. Each element has the bits of NumPy's loops, and sums their order;
-only which zero is the largest of zeros of both signs is not kept.
+:class:`.tile_run.Tiles` calls :func:`compiled` once a group has done enough work, with the plan of :mod:`.tile_plan`,
+and receives the same plan with segments of instructions replaced by calls of compiled functions.
+
+A ufunc's loop reads its operands from the cache and writes its result there. A compiled loop keeps intermediate values
+in registers, and needs no call for each row of a matrix. LLVM takes about 20 ms for a group. Only full tiles are
+compiled, so sizes are constants in the IR; a shorter last tile is executed as before. Each element has the bits of
+NumPy's loops, and sums have NumPy's order. The only difference is the sign of a maximum or minimum among zeros of both
+signs.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import numpy as np
 from . import tile_functions, tile_run, tile_source, tile_sums
 from .code import BOOL
 from .instructions import FUNCTIONS, OPERATIONS
-from .llvm import DECLARED, EIGHT, LANES, Text, inner_loop, same, wide
+from .llvm import DECLARED, EIGHT, LANES, Text, constant_vector, inner_loop, wide
 from .machine import Machine
 from .machine_parts import INTRINSICS
 from .tile_plan import COLUMN, FULL, ONE, PRODUCT, REPEATED, ROW, SHORT, SPREAD, Instruction, Operand, Written
@@ -27,20 +30,21 @@ from .tile_plan import COLUMN, FULL, ONE, PRODUCT, REPEATED, ROW, SHORT, SPREAD,
 _FUNCTIONS = {name: f.source for name, f in FUNCTIONS.items() if f.source and f.largest == math.inf}
 _POWERS = {f"power{n}": source for n, source in tile_functions.POWERS.items()}
 _SOURCES = {**{name: x.source for name, x in OPERATIONS.items()}, **_FUNCTIONS, **_POWERS}
-"""LLVM's sources, as of :class:`.Operation`, by the names of loops."""
+"""LLVM IR of each loop, as in :class:`.Operation`, by the loop's name."""
 
 _REDUCTIONS = ("add", "maximum", "minimum")
 
 _PAIRWISE = 128
-"""Elements of a sum that NumPy does not halve."""
+"""The longest sum that NumPy does not split into halves."""
 
 
 class _Space(NamedTuple):
-    """A loop over rows of so many elements.
+    """The iteration space of a compiled loop.
 
     Attributes:
-        vectors: the kinds of operands that have a number for each element, first that of results.
-        scalar: the kind of those with a number for each row.
+        rows, length: the number of rows, and of elements in a row.
+        vectors: the kinds of operands with a number for each element; the first is the kind of results.
+        scalar: the kind of operands with a number for each row.
     """
 
     rows: int
@@ -50,10 +54,16 @@ class _Space(NamedTuple):
 
 
 def compiled(plan: tile_run.Plan, written: Written, machine: Machine) -> tile_run.Plan:
-    """The plan with functions in the place of those instructions for full tiles that can be compiled."""
+    """Return a plan that executes full tiles with compiled functions where possible.
+
+    Args:
+        plan: the plan of the group.
+        written: the plan's instructions.
+        machine: compiles the IR.
+    """
     code, texts = written.code, []
     words = plan.words[tile_source.HEAD :].reshape(len(code), tile_source.WORDS)
-    once = int(plan.words[4])  # those that are done for a thread's first tile alone, which come first
+    once = int(plan.words[4])  # leading instructions that each thread executes only for its first tile
     parts = list(_segments(written, once))
     for i, (start, end, space) in enumerate(parts):
         later = {o for x, _ in code[end:] for o in x.operands[:-1]}
@@ -63,7 +73,7 @@ def compiled(plan: tile_run.Plan, written: Written, machine: Machine) -> tile_ru
     engine, _ = machine.compiled("\n".join([*_DECLARED, *texts]), "part0", level=1)
     pieces, at = [], 0
     for i, (start, end, _) in enumerate(parts):
-        call = np.zeros((1, tile_source.WORDS), np.int64)  # of no operands: it finds the addresses in the room
+        call = np.zeros((1, tile_source.WORDS), np.int64)  # no operands: the function finds the addresses in the room
         call[0, [0, 3]] = engine.get_function_address(f"part{i}"), 1
         pieces += [words[at:start], call]
         at = end
@@ -72,11 +82,11 @@ def compiled(plan: tile_run.Plan, written: Written, machine: Machine) -> tile_ru
     return plan._replace(words=np.concatenate([head, full.ravel(), words.ravel()]), held=engine)
 
 
-# Which instructions go together.
+# Segments of instructions that become one function.
 
 
 def _segments(written: Written, once: int) -> Iterator[tuple[int, int, _Space]]:
-    """The first instruction of each function, the one after its last, and its loop."""
+    """Yield the first instruction of each segment, the one after its last, and its iteration space."""
     rows, width, code = written.rows, written.width, written.code
     spaces = [_Space(1, rows * width, (FULL,), ONE)]
     if width > 1:
@@ -92,27 +102,29 @@ def _segments(written: Written, once: int) -> Iterator[tuple[int, int, _Space]]:
             found = within
             work += any(o.kind in (FULL, COLUMN) for o in code[at][0].operands[:-1])
             at += 1
-        # One instruction alone is no faster here, but for one that is a call for each row.
+        # A single instruction is no faster when compiled, unless it is a call for each row.
         if at > start and work > (found[0].rows == 1):
             yield start, at, found[0]
         at = max(at, start + 1)
 
 
 def _fits(x: Instruction, space: _Space) -> bool:
+    """Return True if an instruction can be part of a loop over an iteration space."""
     *given, out = x.operands
     if out in given:
         kinds = [o.kind for o in given if o != out]
         return x.loop.name in _REDUCTIONS and out.kind == space.scalar and kinds == [space.vectors[0]]
     if x.loop.name not in _SOURCES or x.over == PRODUCT or x.over == SPREAD and space.rows == 1:
         return False
-    # In a short row some of eight lanes are empty, and a row's own number is one: a function takes as long for it.
+    # A function takes as long for a partly empty vector, at the end of a short row, or for a row's single number, as
+    # for eight numbers.
     if space.rows > 1 and space.length < REPEATED and x.loop.name in _FUNCTIONS:
         return False
     known = {space.scalar, ONE, *(space.vectors if out.kind == space.vectors[0] else ())}
     return out.kind in (space.vectors[0], space.scalar) and all(o.kind in known for o in given)
 
 
-# LLVM's text.
+# LLVM IR.
 
 _DECLARED = [tile_sums.JOINED, "declare double @llvm.fma.f64(double, double, double)", *INTRINSICS, *DECLARED]
 _DECLARED += [line for line in map(wide, INTRINSICS) if line not in DECLARED]
@@ -121,10 +133,17 @@ _EXTREMES = {"maximum": "ogt", "minimum": "olt"}
 
 
 class _Function(Text):
-    """The function of a segment while it is written.
+    """Writes the function of a segment.
 
-    It is called as a ufunc's loop is, with the room's address behind those of operands: there stand the addresses of
-    the tile's operands, by their rows in the plan's table.
+    The function has the signature of a ufunc's inner loop. After the operands' addresses it receives that of the
+    thread's room, which starts with the addresses of the tile's operands, in the order of the plan's table.
+
+    Args:
+        name: the function's name.
+        space: its iteration space.
+        code: the segment's instructions, with the table rows of their operands.
+        later: the operands that later instructions read.
+        table: the plan's table.
     """
 
     def __init__(
@@ -140,7 +159,7 @@ class _Function(Text):
         self.code = [x for x, _ in code]
         self.row = {o: row for x, rows in code for o, row in zip(x.operands, rows)}
         self.needed = {o for o in self.row if o in later or not table[self.row[o]][1]}
-        """Operands that are read from memory after they are written."""
+        """Results that must be written to memory."""
         self.bases: dict[int, str] = {}
         self.globals: list[str] = []
         self.scalars: dict[Operand, str] = {}
@@ -165,7 +184,7 @@ class _Function(Text):
         return "\n".join([*self.globals, inner_loop(self.title, self)])
 
     def _phases(self) -> list[list[Instruction]]:
-        """The instructions, in parts of which none reads what another of its part reduces a row to."""
+        """Split the instructions into phases so that no phase reads a row reduction it computes itself."""
         phases: list[list[Instruction]] = [[]]
         reduced: set[Operand] = set()
         made: dict[Operand, int] = {}
@@ -181,13 +200,13 @@ class _Function(Text):
             made[out] = len(phases)
         return phases
 
-    # Numbers for a row, which are there until the row's end.
+    # Numbers for each row, which stay in registers until the row ends.
 
     def _base(self, row: int) -> str:
         return self.bases.setdefault(row, f"%b{row}")
 
     def _scalar(self, o: Operand) -> str:
-        """The number that an operand has for the row."""
+        """Return the name of an operand's number for the current row; load it on first use."""
         if o not in self.scalars:
             if isinstance(o.value, bytes):
                 number = float(np.frombuffer(o.value, o.dtype)[0])
@@ -212,17 +231,17 @@ class _Function(Text):
             self.store(_memory(o), value, self._address(o))
 
     def _truth(self, value: str, kind: str, zero: str, out: str) -> str:
-        """A truth value of memory as the number that sources take for it."""
+        """Convert a boolean from memory to 0.0 or 1.0, as operations expect."""
         is_true = self.line(f"icmp ne {kind} {value}, {zero}")
         return self.line(f"uitofp {out.replace('double', 'i1')} {is_true} to {out}")
 
-    # A part: its numbers for the row, then a loop over the row's elements, then its sums.
+    # A phase: numbers for the row, then a loop over the row's elements, then the results of reductions.
 
     def _phase(self, phase: list[Instruction]) -> None:
         queue: list[tuple[Instruction, dict[Operand, str]]] = []
         results: dict[Operand, tuple[str, Operand, str]] = {}
-        # A room may be another's, once nobody reads it. So a number of the row is read here where the first
-        # instruction asks for it, not when the loop is written.
+        # Operands share memory if their lifetimes do not overlap. So a row's number is loaded here, at its first use,
+        # and not later when the loop is written.
         for x in phase:
             *given, out = x.operands
             scalars = {o: self._scalar(o) for o in given if o.kind not in self.space.vectors}
@@ -238,17 +257,22 @@ class _Function(Text):
                 self._write_scalar(out, value)
 
     def _loop(self, queue, results: dict[Operand, tuple[str, Operand, str]]) -> dict[Operand, str]:
-        """Write a loop over a row; what it is reduced to."""
+        """Write a loop over a row; return the results of its reductions.
+
+        Args:
+            queue: the instructions, with the vectors of their scalar operands.
+            results: for each reduction's result the reduction's name, its operand, and the value it starts from.
+        """
         length = self.space.length
         whole, rest = length // LANES * LANES, length % LANES
         sums = [out for out, (name, *_) in results.items() if name == "add"]
         ends = _halves(length) if sums else [length]
-        state = {out: self._begun(*results[out]) for out in results}
+        state = {out: self._initial_state(*results[out]) for out in results}
         parts: dict[Operand, list[str]] = {out: [] for out in sums}
         if whole and len(ends) == 1:
             state = self._elements(queue, results, state, "0", str(whole))
             is_by_columns = self.space.rows > 1 and length < SHORT
-            add = self._in_turn if is_by_columns else self.joined
+            add = self._add_lanes if is_by_columns else self.lane_sum
             parts = {out: [add(state[out][0])] for out in sums}
         elif whole:
             state, parts = self._blocks(queue, results, state, sums, [*ends[:-1], whole])
@@ -257,25 +281,25 @@ class _Function(Text):
             for out, (name, operand, _) in results.items():
                 if name == "add":
                     total = parts[out].pop() if parts[out] else "-0.0"
-                    parts[out].append(self._in_turn(values[operand], total, rest))
+                    parts[out].append(self._add_lanes(values[operand], total, rest))
                 else:
-                    state[out] = self._reduced(name, state[out], values[operand])
+                    state[out] = self._fold(name, state[out], values[operand])
         found = {}
         for out, (name, _, before) in results.items():
             if name == "add":
-                found[out] = self.added(before, self._added(parts[out], length), "double")
+                found[out] = self.added(before, self._pairwise_sum(parts[out], length), "double")
             else:
-                found[out] = self._extreme(name, *state[out])
+                found[out] = self._final_extreme(name, *state[out])
         return found
 
-    def _in_turn(self, vector: str, total: str = "-0.0", count: int = LANES) -> str:
-        """A number and the first ones of a vector, added one by one."""
+    def _add_lanes(self, vector: str, total: str = "-0.0", count: int = LANES) -> str:
+        """Add the first ``count`` lanes of a vector to a number, one by one."""
         for i in range(count):
             total = self.added(total, self.line(f"extractelement {EIGHT} {vector}, i64 {i}"), "double")
         return total
 
     def _blocks(self, queue, results, state, sums, ends: list[int]):
-        """Write the loop over blocks, each of whose sums is a part of the row's; the state after it, and the parts."""
+        """Write a loop over the blocks into which NumPy splits a sum; return the final state, and each block's sums."""
         count, name = len(ends), f"@{self.title}.{self.name()[1:]}"
         numbers = ", ".join(f"i64 {n}" for n in [0, *ends])
         self.globals.append(f"{name} = private constant [{count + 1} x i64] [{numbers}]")
@@ -285,12 +309,12 @@ class _Function(Text):
         def block(i: str, values: list) -> list:
             first = self.line(f"load i64, ptr {self.at(name, i, 'i64')}")
             last = self.line(f"load i64, ptr {self.at(name, self.number('add', i, 1), 'i64')}")
-            found = self._elements(queue, results, {**state, **_by(kept, state, values)}, first, last)
+            found = self._elements(queue, results, {**state, **_split(kept, state, values)}, first, last)
             for out in sums:
-                self.store("double", self.joined(found[out][0]), self.at(rooms[out], i))
+                self.store("double", self.lane_sum(found[out][0]), self.at(rooms[out], i))
             return [part for out in kept for part in found[out]]
 
-        found = _by(kept, state, self.loop("0", str(count), 1, _parts(kept, state), block))
+        found = _split(kept, state, self.loop("0", str(count), 1, _parts(kept, state), block))
         parts = {}
         for out in sums:
             places = [self.at(rooms[out], k) for k in range(count)]
@@ -298,18 +322,16 @@ class _Function(Text):
         return found, parts
 
     def _elements(self, queue, results, state, first: str, last: str):
-        """Write the loop from one element to another, eight at once; the state of reductions after it."""
+        """Write the loop over a range of elements, eight at a time; return the state of reductions after it."""
 
         def elements(i: str, parts: list) -> list:
-            before, values = _by(state, state, parts), self._body(queue, i)
-            return [
-                part for out in state for part in self._reduced(results[out][0], before[out], values[results[out][1]])
-            ]
+            before, values = _split(state, state, parts), self._body(queue, i)
+            return [part for out in state for part in self._fold(results[out][0], before[out], values[results[out][1]])]
 
-        return _by(state, state, self.loop(first, last, LANES, _parts(state, state), elements))
+        return _split(state, state, self.loop(first, last, LANES, _parts(state, state), elements))
 
     def _body(self, queue, i: str, rest: int = 0) -> dict[Operand, str]:
-        """Write the instructions of eight elements, or of a row's last ones; their operands' and results' names."""
+        """Write the instructions for eight elements, or the last ``rest`` of a row; return each operand's vector."""
         values: dict[Operand, str] = {}
         for x, spread in queue:
             *given, out = x.operands
@@ -330,9 +352,9 @@ class _Function(Text):
             base = self.at(base, self.number("mul", self.row_number, self.space.length), _memory(o))
         return self.at(base, i, _memory(o))
 
-    # The last elements of a row are fewer than eight. In the lanes behind them is the last one again, so that no
-    # exception is raised there that is not of an element. A single one is no vector: on some processors an assertion of
-    # LLVM fails at vectors of one element, which ends the process.
+    # The last elements of a row may be fewer than eight. The other lanes repeat the last element, so that they raise no
+    # additional exceptions. A single element is loaded as a scalar: on some processors vectors of one element fail an
+    # assertion in LLVM, which aborts the process.
     def _loaded(self, o: Operand, i: str, rest: int) -> str:
         kind, count = _memory(o), rest or LANES
         source = f"ptr {self._place(o, i)}, align {o.dtype.itemsize}"
@@ -366,54 +388,55 @@ class _Function(Text):
         stored = kind if rest == 1 else f"<{count} x {kind}>"
         self.store(stored, value, self._place(o, i), f", align {o.dtype.itemsize}")
 
-    # Reductions. Of a sum eight partial ones, NumPy's, each from -0.0 on, which changes no number; of an extreme eight,
-    # and NaN where one was, which one comparison of two numbers loses.
+    # Reductions. The state of a sum is NumPy's eight partial sums, which start from -0.0, the neutral element. The
+    # state of a maximum or minimum is eight partial ones, and a vector that is NaN where an element was: the comparison
+    # of two numbers would lose the NaN.
 
-    def _begun(self, name: str, operand: Operand, before: str) -> list[str]:
-        return [same("-0.0")] if name == "add" else [self.spread(before), "zeroinitializer"]
+    def _initial_state(self, name: str, operand: Operand, before: str) -> list[str]:
+        return [constant_vector("-0.0")] if name == "add" else [self.spread(before), "zeroinitializer"]
 
-    def _reduced(self, name: str, state: list[str], value: str) -> list[str]:
+    def _fold(self, name: str, state: list[str], value: str) -> list[str]:
         if name == "add":
             return [self.added(state[0], value)]
         is_nan = self.line(f"fcmp uno {EIGHT} {value}, {value}")
         nan = self.line(f"select <{LANES} x i1> {is_nan}, {EIGHT} {value}, {EIGHT} {state[1]}")
-        return [self._further(name, EIGHT, value, state[0]), nan]
+        return [self._select_extreme(name, EIGHT, value, state[0]), nan]
 
-    def _further(self, name: str, kind: str, x: str, y: str) -> str:
+    def _select_extreme(self, name: str, kind: str, x: str, y: str) -> str:
         is_first = self.line(f"fcmp {_EXTREMES[name]} {kind} {x}, {y}")
         return self.line(f"select {kind.replace('double', 'i1')} {is_first}, {kind} {x}, {kind} {y}")
 
-    def _extreme(self, name: str, vector: str, nan: str) -> str:
+    def _final_extreme(self, name: str, vector: str, nan: str) -> str:
         lanes = [self.line(f"extractelement {EIGHT} {vector}, i64 {k}") for k in range(LANES)]
         while len(lanes) > 1:
-            lanes = [self._further(name, "double", *lanes[k : k + 2]) for k in range(0, len(lanes), 2)]
+            lanes = [self._select_extreme(name, "double", *lanes[k : k + 2]) for k in range(0, len(lanes), 2)]
         is_nan = self.line(f"fcmp uno {EIGHT} {nan}, {nan}")
         known = self.line(f"bitcast <{LANES} x i1> {is_nan} to i{LANES}")
         found = self.line(f"icmp ne i{LANES} {known}, 0")
         return self.line(f"select i1 {found}, double 0x7FF8000000000000, double {lanes[0]}")
 
-    def _added(self, parts: list[str], length: int) -> str:
-        """The sum of the parts of a row's sum, as NumPy halves the row."""
+    def _pairwise_sum(self, parts: list[str], length: int) -> str:
+        """Add the sums of a row's blocks in NumPy's order, which splits the row into halves."""
         if len(parts) == 1:
             return parts[0]
         first = _half(length)
         count = len(_halves(first))
-        left, right = self._added(parts[:count], first), self._added(parts[count:], length - first)
+        left, right = self._pairwise_sum(parts[:count], first), self._pairwise_sum(parts[count:], length - first)
         return self.added(left, right, "double")
 
 
 def _memory(o: Operand) -> str:
-    """The type of an operand's elements in memory."""
+    """Return the IR type of an operand's elements in memory."""
     return "i8" if o.dtype == BOOL else "double"
 
 
 def _parts(outs: Iterable[Operand], state: dict[Operand, list[str]]) -> list[tuple[str, str]]:
-    """The parts of reductions' state, with their type."""
+    """Return the values of several reductions' state as one list, with their IR type."""
     return [(EIGHT, part) for out in outs for part in state[out]]
 
 
-def _by(outs: Iterable[Operand], state: dict[Operand, list[str]], parts: list[str]) -> dict[Operand, list[str]]:
-    """Such parts by reduction, as many of each as in ``state``."""
+def _split(outs: Iterable[Operand], state: dict[Operand, list[str]], parts: list[str]) -> dict[Operand, list[str]]:
+    """Split a list of values by reduction, with as many for each as in ``state``; the inverse of :func:`_parts`."""
     rest = iter(parts)
     return {out: [next(rest) for _ in state[out]] for out in outs}
 
@@ -423,7 +446,7 @@ def _half(length: int) -> int:
 
 
 def _halves(length: int) -> list[int]:
-    """The ends of the blocks in which NumPy adds a row."""
+    """Return the ends of the blocks into which NumPy's pairwise summation splits a row."""
     if length <= _PAIRWISE:
         return [length]
     first = _half(length)

@@ -1,11 +1,12 @@
-"""Exponentials, logarithms, sine and cosine as LLVM's text without branches.
+"""LLVM IR of exponentials, logarithms, tanh, sine, cosine and small powers, without branches so that it vectorizes.
 
-NumPy's loops compute several exponentials at once only where the processor has registers of 512 bits; elsewhere they
-call the C library for each element. :mod:`.tile_source` makes loops of these sources, of which :mod:`.tile_compiler`
-joins several. Results are within 1.1 units in the last place, of hyperbolic tangents next to 1 within 1.5.
+:mod:`.tile_source` makes loops over large arrays of these sources, and :mod:`.tile_compiler` fuses several of them.
+They are strings as in :class:`.Operation`. NumPy's own loops are vectorized only on processors with 512-bit registers;
+elsewhere they call the C library for each element. Results are within 1.1 units in the last place; hyperbolic tangents
+near 1 are within 1.5.
 
-Exceptions are raised as by the C library, but for the inexact one, and an overflow of an infinite exponent: questions
-about an operand are asked of its bits, as a comparison with NaN may raise one.
+Floating-point exceptions are those of the C library, except for "inexact", and for the overflow of an infinite
+exponent. Operands are classified by their bits, as a comparison with NaN may raise an exception.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Sequence
 
 
 def _bits(number: float) -> int:
-    """The bits of a number as a whole one, in whose order positive numbers have theirs."""
+    """Return the bits of a number as an integer; for positive numbers, the order of the bits is that of the numbers."""
     return struct.unpack("<q", struct.pack("<d", number))[0]
 
 
@@ -29,7 +30,12 @@ def _fused(out: str, x: str, y: str, z: str) -> str:
 
 
 def _polynomial(out: str, x: str, coefficients: Sequence[float]) -> str:
-    """A polynomial of ``x``, of whose powers the even and the odd ones are added at the same time."""
+    """Return IR of a polynomial in ``x``; even and odd powers are summed in two independent chains.
+
+    Args:
+        out: the name of the result, without the prefix of temporaries.
+        coefficients: the coefficients, from the constant term up.
+    """
     lines = [f"{{t}}{out}.xx = fmul double {x}, {x}"]
     sums = []
     for first, name in enumerate(("even", "odd")):
@@ -43,23 +49,23 @@ def _polynomial(out: str, x: str, coefficients: Sequence[float]) -> str:
 
 _INFINITY = _bits(math.inf)
 _MAGIC = 1.5 * 2.0**52
-"""A number to which a sum is rounded to whole numbers, which are then its last bits."""
+"""Added to a number, it rounds the number to an integer, which is then in the last bits of the sum."""
 
 _HIGH, _LOW = float.fromhex("0x1.62e42fee00000p-1"), float.fromhex("0x1.a39ef35793c76p-33")
-"""Of the logarithm of 2, as a sum; a product of the first with a whole number below 2048 is exact."""
+"""log(2) as a sum of two numbers; the product of the first with an integer below 2048 is exact."""
 
 _EXPONENTIAL = (
     0.5, 0.1666666666666667, 0.04166666666666667, 0.008333333333326112, 0.001388888888888373, 0.0001984126987490126,
     2.4801587325605324e-05, 2.7557255297969643e-06, 2.755727357010214e-07, 2.5105259538448494e-08,
     2.0914717341716378e-09,
 )  # fmt: skip
-"""Of ``(exp(r) - 1 - r) / r^2`` where ``|r| <= log(2) / 2`` (Chebyshev)."""
+"""Coefficients of ``(exp(r) - 1 - r) / r^2`` for ``|r| <= log(2) / 2`` (Chebyshev)."""
 
 _LOGARITHM = (
     0.6666666666666735130, 0.3999999999940941908, 0.2857142874366239149, 0.2222219843214978396,
     0.1818357216161805012, 0.1531383769920937332, 0.1479819860511658591,
 )  # fmt: skip
-"""Of ``(log((1 + s) / (1 - s)) / s - 2) / s^2`` by ``s^2``, as in Sun's fdlibm."""
+"""Coefficients of ``(log((1 + s) / (1 - s)) / s - 2) / s^2`` in powers of ``s^2``, from Sun's fdlibm."""
 
 _SIZE = f"""{{t}}bits = bitcast double {{x}} to i64
 {{t}}size = and i64 {{t}}bits, {2**63 - 1}
@@ -67,7 +73,7 @@ _SIZE = f"""{{t}}bits = bitcast double {{x}} to i64
 {{t}}is.nan = fcmp uno double {{x}}, {{x}}"""
 
 _AFTER = 2**63 - 1 - _INFINITY
-"""Added to the bits of a positive number, of which those of NaN become negative."""
+"""Added to the bits of a nonnegative number; it makes those of NaN negative, so NaN fails a signed comparison."""
 
 _MOVED = f"{{t}}moved.size = add i64 {{t}}size, {_AFTER}"
 
@@ -76,13 +82,13 @@ _MULTIPLE = f"""{_fused("turned", "{t}v", _literal(1 / math.log(2)), _literal(_M
 {{t}}n = fsub double {{t}}turned, {_literal(_MAGIC)}
 {{t}}minus = fneg double {{t}}n
 {_fused("first", "{t}minus", _literal(_HIGH), "{t}v")}"""
-"""``v`` as ``n log(2) + first``, but for the end of the logarithm; ``n`` is in the last bits of ``whole``."""
+"""IR that splits ``v`` into ``n log(2) + first``, with only the high part of log(2); ``whole`` ends with ``n``."""
 
 _SERIES = f"""{_polynomial("q", "{t}rest", _EXPONENTIAL)}
 {{t}}square = fmul double {{t}}rest, {{t}}rest"""
 
-# Beyond the edges, where NaN is not, the result is infinite, or 0. The power of 2 is two factors: it may be too large,
-# or too small, where the result is not.
+# Beyond the edges the result is infinite or 0; NaN is not beyond them. The power of 2 is applied as two factors, as it
+# may overflow or underflow where the result does not.
 _EXP = f"""{_SIZE}
 {_MOVED}
 {{t}}is.beyond = icmp sgt i64 {{t}}moved.size, {_bits(750.0) + _AFTER}
@@ -104,7 +110,8 @@ _EXP = f"""{_SIZE}
 {{t}}scaled.a = fmul double {{t}}p, {{t}}half.d
 {{r}} = fmul double {{t}}scaled.a, {{t}}other.d"""
 
-# With h half the power of 2: (h - 1/2) + h rest, whose sum has its rounding error, and h tail, all twice.
+# expm1 is twice (h - 1/2) + h rest + h tail, where h is half the power of 2. The rounding error of the first sum is
+# computed and added.
 _LESS_ONE = f"""{_MULTIPLE}
 {{t}}second = fmul double {{t}}n, {_literal(_LOW)}
 {{t}}rest = fsub double {{t}}first, {{t}}second
@@ -140,7 +147,8 @@ _EXPM1 = f"""{_SIZE}
 {{t}}signed.bits = or i64 {{t}}less.bits, {{t}}sign
 {{r}} = bitcast i64 {{t}}signed.bits to double"""
 
-# Of t = expm1(-2 |x|): -t / (2 + t), by the reciprocal of the divisor, corrected by what all roundings lost.
+# tanh |x| is -t / (2 + t), where t = expm1(-2 |x|). The quotient is a product with the reciprocal of the divisor,
+# corrected by the rounding errors of all steps.
 _TANH = f"""{_SIZE}
 {{t}}magnitude = bitcast i64 {{t}}size to double
 {_MOVED}
@@ -167,14 +175,15 @@ _TANH = f"""{_SIZE}
 
 
 def _logarithm(more: str, f: str, low: str, bias: str) -> str:
-    """The logarithm of ``v``, which is positive: ``n log(2)``, and that of the rest, between ``2^-0.5`` and ``2^0.5``.
+    """Return IR of the logarithm of a positive ``v``, as ``n log(2) + log(m)`` with ``m`` from ``2^-0.5`` to ``2^0.5``.
 
-    Where ``is.bad`` the result is ``bad / 0``, which raises what is due.
+    If ``is.bad`` is true, the result is ``bad / 0``, which raises the right exception.
 
     Args:
-        more: source behind that of the rest less 1, ``f.a``.
-        f, low: what is taken for ``f.a``, and a number that is added last.
-        bias: what the exponent of ``v`` is above ``n``, and 2^52.
+        more: IR to insert after the computation of ``f.a = m - 1``.
+        f: the value to use instead of ``f.a``.
+        low: a number to add last.
+        bias: 2^52 plus the exponent's bias over ``n``.
     """
     root = _bits(math.sqrt(0.5))
     return f"""{{t}}v.bits = bitcast double {{t}}v to i64
@@ -207,7 +216,7 @@ def _logarithm(more: str, f: str, low: str, bias: str) -> str:
 
 _BIAS = 2.0**52 + 1023
 
-# Less than the smallest normal number, an operand is multiplied by 2^54.
+# A subnormal operand is multiplied by 2^54 first.
 _LOG = f"""{_SIZE}
 {{t}}is.small = icmp slt i64 {{t}}size, {_bits(2.0**-1022)}
 {{t}}scale = select i1 {{t}}is.small, double {_literal(2.0**54)}, double 1.0
@@ -222,10 +231,11 @@ _LOG = f"""{_SIZE}
 {{r}} = select i1 {{t}}is.itself, double {{x}}, double {{t}}of.bad"""
 
 _OVER = 9213872256390791168
-"""Less the bits of a number, those of its reciprocal within 0.055 of it."""
+"""Subtracting the bits of a number from this gives the bits of the reciprocal, with a relative error below 0.055."""
 
-# What 1 + x loses is added over 1 + x, about, as it is half a unit; 2^64 times that is normal for the largest numbers,
-# too. Where n is 0 the rest less 1 is x itself, of which nothing is lost.
+# The rounding error of 1 + x, divided by an approximation of 1 + x, corrects the logarithm. An approximation suffices,
+# as the error is at most half a unit. The quotient is scaled by 2^64 so that it is normal for the largest numbers too.
+# If n is 0, m - 1 is x itself, and there is no error.
 _LOG1P_REST = f"""{{t}}is.near = icmp eq i64 {{t}}whole, 1023
 {{t}}f = select i1 {{t}}is.near, double {{t}}y, double {{t}}f.a
 {{t}}back = fsub double {{t}}v, 1.0
@@ -255,34 +265,35 @@ _LOG1P = f"""{_SIZE}
 {{r}} = select i1 {{t}}is.itself, double {{x}}, double {{t}}of.bad"""
 
 FUNCTIONS = {"exp": _EXP, "expm1": _EXPM1, "log": _LOG, "log1p": _LOG1P, "tanh": _TANH}
-"""The sources of functions of ``{x}``, as of :class:`.Operation`, by the ufuncs' names."""
+"""LLVM IR of functions of ``{x}``, as in :class:`.Operation`, by the ufuncs' names."""
 
 
-# The nearest multiple of pi/2 is taken away in three parts, of which the first two have 33 bits, so that their products
-# are exact up to LARGEST; then the sine, y0 + (z y0 s + y1 (1 - z / 2)), and the cosine, 1 - z / 2 with its rounding
-# error and the rest, of what is left, y0 with its rounding error y1, of which each element takes one; z is y0^2.
+# Sine and cosine. The nearest multiple of pi/2 is subtracted in three parts; the first two have 33 bits, so their
+# products are exact up to LARGEST. The remainder is y0 with rounding error y1; let z = y0^2. Then both the sine,
+# y0 + (z y0 s + y1 (1 - z / 2)), and the cosine, 1 - z / 2 plus its rounding error and the rest, are computed, and each
+# element selects one of them.
 
 LARGEST = 1e6
-"""The largest operand of the sine and cosine here."""
+"""The largest operand for which the sine and cosine here are accurate."""
 
 _QUARTER = 1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21
-"""``pi / 2`` as a sum."""
+"""``pi / 2`` as a sum of three numbers."""
 
 _SINE = (
     -0.16666666666666666, 0.008333333333333331, -0.0001984126984126457, 2.755731921895673e-06,
     -2.5052106100926675e-08, 1.605851097953535e-10, -7.58549250782124e-13,
 )  # fmt: skip
-"""Of ``(sin(x) / x - 1) / x^2`` as a polynomial of ``x^2``, nearest on ``|x| <= pi / 4`` (Chebyshev)."""
+"""Coefficients of ``(sin(x) / x - 1) / x^2`` in powers of ``x^2``, for ``|x| <= pi / 4`` (Chebyshev)."""
 
 _COSINE = (
     0.041666666666666664, -0.0013888888888887241, 2.4801587298533456e-05, -2.755731715246704e-07,
     2.087612165887116e-09, -1.1380876948169717e-11,
 )  # fmt: skip
-"""Of ``(cos(x) - 1 + x^2 / 2) / x^4``."""
+"""Coefficients of ``(cos(x) - 1 + x^2 / 2) / x^4`` in powers of ``x^2``."""
 
 
-def _wave(first: int, last: str) -> str:
-    """The source of a sine, of an operand after ``first`` quarters; ``last`` is its result of ``signed.d``."""
+def _sine(first: int, last: str) -> str:
+    """Return IR of a sine, shifted by ``first`` quarter turns; ``last`` computes the result from ``signed.d``."""
     return f"""{{t}}turned = fmul double {{x}}, {_literal(2 / math.pi)}
 {{t}}shifted = fadd double {{t}}turned, {_literal(_MAGIC)}
 {{t}}f = fsub double {{t}}shifted, {_literal(_MAGIC)}
@@ -327,17 +338,17 @@ def _wave(first: int, last: str) -> str:
 {last}"""
 
 
-# A sine of -0.0 has its sign.
+# The sine of -0.0 is -0.0.
 WAVES = {
-    "sin": _wave(0, "{t}same = fcmp oeq double {x}, 0.0\n{r} = select i1 {t}same, double {x}, double {t}signed.d"),
-    "cos": _wave(1, "{r} = fadd double {t}signed.d, 0.0"),
+    "sin": _sine(0, "{t}same = fcmp oeq double {x}, 0.0\n{r} = select i1 {t}same, double {x}, double {t}signed.d"),
+    "cos": _sine(1, "{r} = fadd double {t}signed.d, 0.0"),
 }
-"""The same of functions of operands up to :data:`LARGEST`."""
+"""LLVM IR of functions that are accurate for operands up to :data:`LARGEST`, by the ufuncs' names."""
 
 
 def _power(exponent: int) -> str:
-    """The source of a power of ``{x}``."""
-    # Of products with their rounding errors, by which the power has the rounding of its last sum alone.
+    """Return IR of an integer power of ``{x}``, by repeated squaring."""
+    # Products are computed with their rounding errors, so only the last sum rounds the power.
     lines, last = [], 0
     for digit in bin(exponent)[3:]:
         for of_x in (False, True)[: 1 + int(digit)]:
@@ -351,8 +362,8 @@ def _power(exponent: int) -> str:
             else:
                 lines.append(f"{q}.c = fmul double {other}, {'1.0' if of_x else '2.0'}")
                 lines.append(f"{out} = call double @llvm.fma.f64(double {low}, double {q}.c, double {q})")
-    # Where a product overflows its rounding error is infinite less infinite, a NaN. Such a low part says nothing, and
-    # the high one alone is the power, infinite as NumPy's.
+    # If a product overflows, its rounding error is inf - inf, a NaN. The low part is then ignored, and the high part
+    # alone is the power, infinite like NumPy's.
     lines.append(f"{{t}}s = fadd double {{t}}h{last}, {{t}}l{last}")
     lines.append(f"{{t}}size = call double @llvm.fabs.f64(double {{t}}l{last})")
     lines.append("{t}finite = fcmp olt double {t}size, 0x7FF0000000000000")
@@ -361,4 +372,4 @@ def _power(exponent: int) -> str:
 
 
 POWERS = {n: _power(n) for n in range(3, 9)}
-"""The sources of powers of ``{x}``, by the exponent."""
+"""LLVM IR of powers of ``{x}``, by the exponent."""

@@ -1,4 +1,9 @@
-"""A group of steps on large arrays as the plan that the machine runs: instructions, operands, and their room."""
+"""Plan the execution of a group of steps on large arrays: instructions, a table of operands, and scratch memory.
+
+:mod:`.tiles` passes a group's steps as :class:`Work` to :class:`Writing`, whose :meth:`~Writing.plan` returns the
+:class:`.tile_run.Plan` that :class:`.tile_run.Tiles` executes. Each thread has a *room*, scratch memory with a buffer
+for one tile of each intermediate value.
+"""
 
 from __future__ import annotations
 
@@ -18,27 +23,39 @@ from .llvm import LANES
 from .tile_run import Loop, Plan, Result
 
 TILE = 1024
-"""Elements of a tile."""
+"""The number of elements of a tile, approximately."""
 
 LARGE_TILE = 8192
-"""The same where rows are multiplied by BLAS, whose calls take longer."""
+"""The size of a tile in groups with matrix-vector products, whose calls cost more."""
 
 FULL, COLUMN, ROW, ONE, PRODUCT, SPREAD = "full", "column", "row", "one", "product", "spread"
+"""The first four are kinds of operands: a full array, a number for each row, one row, one number.
+
+All six say what an instruction covers: see :class:`Instruction`.
+"""
 
 IDENTITIES: dict[np.ufunc, float] = {np.add: 0.0, np.maximum: -np.inf, np.minimum: np.inf}
-"""The numbers that reductions begin with."""
+"""The initial values of reductions."""
 
 PRODUCTS = frozenset(("matmul", "dot"))
-"""Ops whose work is the product of a matrix and a vector."""
+"""Ops that are executed as products of a matrix and a vector."""
 
 
 class Domain(NamedTuple):
+    """The iteration space of a group: the number of rows, and of elements in a row."""
+
     rows: int
     width: int
 
 
 class Operand(NamedTuple):
-    """An operand of an instruction: a place, or a number's bytes; how it lies in the domain; its dtype."""
+    """An operand of an instruction.
+
+    Attributes:
+        value: a slot, an :class:`Inner`, or the bytes of a constant number.
+        kind: how the operand broadcasts to the domain: ``FULL``, ``COLUMN``, ``ROW`` or ``ONE``.
+        dtype: its dtype.
+    """
 
     value: Any
     kind: str
@@ -46,18 +63,22 @@ class Operand(NamedTuple):
 
     @classmethod
     def number(cls, x, dtype: np.dtype) -> Operand:
-        """A number that is the same at each call."""
-        # By its bytes, as operands are keys: the number 2.0 is equal to the place 2, and 0.0 to -0.0.
+        """Return the operand for a constant number."""
+        # Operands are dictionary keys, so the value is the number's bytes: 2.0 would be equal to slot 2, and 0.0 to
+        # -0.0.
         return cls(np.asarray(x, dtype).tobytes(), ONE, dtype)
 
 
 class Instruction(NamedTuple):
-    """A loop, and its operands, of which the last is the result.
+    """A call of an inner loop for each tile.
 
     Attributes:
-        over: ``FULL``, or what it is done for alone: each row (``COLUMN``), a row's elements (``ROW``), once (``ONE``);
-            a ``PRODUCT`` is of all at once, and ``SPREAD`` makes a ``FULL`` array of a row or a number for each.
-        initial: of a reduction, whose result is an operand, too, the loop that copies and the number it begins with.
+        loop: the loop to call.
+        operands: its operands; the last is the result.
+        over: the elements that it covers: ``FULL`` all elements, ``COLUMN`` one for each row, ``ROW`` those of one row,
+            ``ONE`` a single one. A ``PRODUCT`` takes the whole tile at once, and ``SPREAD`` repeats a row, or a number
+            for each row, to a ``FULL`` array.
+        initial: for a reduction, whose result is also an operand, the loop that sets its initial value, and the value.
     """
 
     loop: Loop
@@ -65,8 +86,8 @@ class Instruction(NamedTuple):
     over: str
     initial: tuple[Loop, float] | None = None
 
-    def begun(self) -> list[Instruction]:
-        """It, after the one that it begins with."""
+    def sequence(self) -> list[Instruction]:
+        """Return the instruction, for a reduction after the one that sets its initial value."""
         if self.initial is None:
             return [self]
         copy, number = self.initial
@@ -75,7 +96,15 @@ class Instruction(NamedTuple):
 
 
 class Work(NamedTuple):
-    """A step as instructions; ``part`` where its result is put together of the tiles' parts."""
+    """A step as instructions of a group.
+
+    Attributes:
+        domain: the iteration space.
+        instructions: the instructions.
+        result: the step's result.
+        part: for a result that each tile computes a part of, the ufunc that combines the parts, else None.
+        divisor: divides the combined result; used by means.
+    """
 
     domain: Domain
     instructions: list[Instruction]
@@ -85,24 +114,24 @@ class Work(NamedTuple):
 
 
 class Inner:
-    """A value between the instructions of one step."""
+    """An intermediate value of one step."""
 
     dtype: np.dtype
 
 
 SHORT = 16
-"""Elements of a row from which on loops go along rows, not from row to row."""
+"""The shortest row along which loops run; for shorter rows, they run down the columns."""
 
 REPEATED = 64
-"""The same from which on a number for each row, or a row, is read again and again, not repeated to an array."""
+"""The shortest row for which a broadcast operand is read directly; for shorter rows, it is repeated to a full array."""
 
 
 class Written(NamedTuple):
-    """The instructions of a plan as the compiler takes them.
+    """The instructions of a plan, for :mod:`.tile_compiler`.
 
     Attributes:
-        rows, width: a full tile's.
-        code: each instruction with the rows of its operands in the plan's table.
+        rows, width: the number of rows of a full tile, and of elements in a row.
+        code: each instruction, with the table rows of its operands.
     """
 
     rows: int
@@ -111,7 +140,15 @@ class Written(NamedTuple):
 
 
 class Writing:
-    """The plan of one group while it is written."""
+    """Writes the plan of one group.
+
+    Args:
+        program: the recorded program.
+        domain: the group's iteration space.
+        members: the group's steps, in order, with their instructions.
+        outputs: the slots whose values must become arrays.
+        spread: the loop of ``SPREAD`` instructions.
+    """
 
     def __init__(
         self, program: Program, domain: Domain, members: list[tuple[Step, Work]], outputs: list[int], spread: Loop
@@ -119,7 +156,7 @@ class Writing:
         self.program, self.domain, self.members, self.outputs = program, domain, members, outputs
         self.spread = spread
         is_product = any(step.name in PRODUCTS for step, _ in members)
-        self.per = _evenly(domain.rows, max(1, (LARGE_TILE if is_product else TILE) // domain.width))
+        self.per = _tile_rows(domain.rows, max(1, (LARGE_TILE if is_product else TILE) // domain.width))
         self.tiles = -(-domain.rows // self.per)
         self.made = {step.places[0]: work for step, work in members}
         self.table: list[list[int]] = []
@@ -133,8 +170,8 @@ class Writing:
         self.free: dict[tuple[str, int], list[int]] = {}
 
     def plan(self) -> tuple[Plan, list[int], Written]:
-        """The plan, the places of its arguments, and its instructions."""
-        instructions, once = self._once_first([x for one in self._spread(self._distinct()) for x in one.begun()])
+        """Return the plan, the slots of its arguments, and its instructions."""
+        instructions, once = self._hoist([x for one in self._spread(self._distinct()) for x in one.sequence()])
         last = {o.value: i for i, x in enumerate(instructions) for o in x.operands if self._is_local(o.value)}
         for place in (*self.outputs, *(x.operands[-1].value for x in instructions[:once])):
             last.pop(place, None)
@@ -144,10 +181,9 @@ class Writing:
             rows = [self._row(o) for o in instruction.operands[:-1]]
             out = instruction.operands[-1]
             dying = [o for o in dict.fromkeys(instruction.operands[:-1]) if last.get(o.value) == i and o != out]
-            # A result may take the room of an operand that no one reads later, also within the instruction: a loop
-            # reads an element before it writes its result there. That is so where both have the same elements at the
-            # same places, as rooms of one kind and size do; the result of a sum over rows, or of a product, is of
-            # another kind than what it reads.
+            # A result may reuse the buffer of an operand that is read for the last time here, as a loop reads an
+            # element before it writes the result. That holds if both have the same layout, which buffers of the same
+            # kind and size have; a sum over rows, or a product, has another kind than its operands.
             if out not in self.rows:
                 for o in dying:
                     if self._is_room(out) and (o.kind, o.dtype.itemsize) == (out.kind, out.dtype.itemsize):
@@ -164,7 +200,7 @@ class Writing:
         places = len(self.table)
         inputs = list(self.inputs)
         number = {place: i for i, place in enumerate(inputs)}
-        # The addresses of a tile's operands stand at the beginning of the room.
+        # The room starts with the addresses of the tile's operands.
         start = -(-8 * len(self.table) // 64) * 64
         for row in self.table:
             row[0] += start * row[1]
@@ -182,35 +218,35 @@ class Writing:
         return plan, inputs, written
 
     def _elements(self, x: Instruction) -> int:
-        """Elements of the largest of an instruction's operands."""
+        """Return the size of an instruction's largest operand."""
         rows, width = self.domain
         sizes = {FULL: rows * width, COLUMN: rows, ROW: width}
         return max(sizes.get(o.kind, 1) for o in x.operands)
 
-    def _once_first(self, instructions: list[Instruction]) -> tuple[list[Instruction], int]:
-        """The instructions, first those whose results are the same for all tiles, and the number of these."""
+    def _hoist(self, instructions: list[Instruction]) -> tuple[list[Instruction], int]:
+        """Move instructions whose results are the same for all tiles to the front; return all, and how many moved."""
         writes = Counter(x.operands[-1].value for x in instructions)
         once: list[Instruction] = []
         rest: list[Instruction] = []
         for x in instructions:
             *given, out = x.operands
-            # What a reduction begins with it writes over, so it is written twice.
+            # A reduction overwrites its initial value, so its buffer is written twice.
             is_same = self._is_room(out) and writes[out.value] == 1
             is_same &= all(o.kind in (ROW, ONE) and o.value not in writes for o in given)
             (once if is_same else rest).append(x)
         return [*once, *rest], len(once)
 
     def _distinct(self) -> list[Instruction]:
-        """The instructions, each once: of two that are equal the first one's result is both's."""
+        """Return the members' instructions without duplicates (common subexpression elimination)."""
         found: list[Instruction] = []
         known: dict[Any, Any] = {}
         same: dict[Any, Any] = {}
         for _, work in self.members:
             for x in work.instructions:
                 *given, out = [Operand(same[o.value], o.kind, o.dtype) if o.value in same else o for o in x.operands]
-                # Two steps may compute the same, as a function and its derivative do. The second one's result is then
-                # the first one's, unless it is an array that the program reads, which must be there on its own. A
-                # reduction reads its result, too, which is left out of the key, as it begins with the same number.
+                # Two steps may compute the same value, as a function and its derivative do. The second step then uses
+                # the first one's result, unless the program reads the second as an array, which must exist. The key
+                # omits the result, although a reduction reads it, as it starts from the same number.
                 read = given if x.initial is None else [o for o in given if o != out]
                 key = x.loop, x.over, x.initial, out.kind, out.dtype, *read
                 if key in known and self._is_room(out):
@@ -222,7 +258,7 @@ class Writing:
         return found
 
     def _spread(self, instructions: list[Instruction]) -> list[Instruction]:
-        """The instructions of short rows, with operands that are repeated as arrays, of which loops are quicker."""
+        """Repeat broadcast operands to full arrays if rows are short, which makes loops faster."""
         if not 1 < self.domain.width < REPEATED:
             return instructions
         found: list[Instruction] = []
@@ -249,11 +285,11 @@ class Writing:
     def _row(self, o: Operand) -> int:
         found = self.rows.get(o)
         if found is None:
-            found = self.rows[o] = self._placed(o)
+            found = self.rows[o] = self._allocate(o)
         return found
 
-    def _placed(self, o: Operand) -> int:
-        """The row of the table for an operand that is new."""
+    def _allocate(self, o: Operand) -> int:
+        """Add an operand to the table; return its row."""
         size = o.dtype.itemsize
         across = {COLUMN: size, ROW: 0, ONE: 0}.get(o.kind, size * self.domain.width)
         if self._is_room(o):
@@ -308,14 +344,14 @@ class Writing:
         return _line(instruction.loop, rows, counts, inner, calls, outer)
 
     def _product(self, operands: tuple[Operand, ...]) -> tuple[list[tuple[int, int]], list[int]]:
-        """Counts and strides of a tile's product with a vector, or of the product of its transpose."""
+        """Return the counts and strides of a product of a tile, or of its transpose, with a vector."""
         size, width = operands[0].dtype.itemsize, self.domain.width
         near, far = (size, size), (size * width, size)
         rows, columns = (0, 1), (width, 0)
         if operands[-1].kind == COLUMN:
-            # A loop of `np.matmul` has four counts (products, rows, inner elements, columns) and nine strides: from
-            # product to product of its three operands, then two of each. A vector is a matrix with one column. For the
-            # transpose the counts of rows and columns change places, and so do the strides of the matrix.
+            # A loop of `np.matmul` takes four counts (products, rows, inner elements, columns) and nine strides: those
+            # between products for its three operands, then two for each operand. A vector is a matrix with one column.
+            # For the transpose, the counts of rows and columns are swapped, and so are the strides of the matrix.
             return [(1, 0), rows, columns, (1, 0)], [0, 0, 0, *far, *near, *near]
         return [(1, 0), columns, rows, (1, 0)], [0, 0, 0, *far[::-1], *near, *near]
 
@@ -323,11 +359,11 @@ class Writing:
         work, value = self.made[place], self.program.value(place)
         row = self._row(work.result)
         if work.part is not None:
-            row = self._joined(work, work.part, row)
+            row = self._combine(work, work.part, row)
         return Result(row, value.shape, value.dtype)
 
-    def _joined(self, work: Work, ufunc: np.ufunc, parts: int) -> int:
-        """The row of what the tiles' parts become once all tiles are done, by instructions that come last."""
+    def _combine(self, work: Work, ufunc: np.ufunc, parts: int) -> int:
+        """Write closing instructions that combine the tiles' parts of a result; return the result's table row."""
         dtype, tiles = work.result.dtype, self.tiles
         size, of_row = dtype.itemsize, work.result.kind == ROW
         width = self.domain.width if of_row else 1
@@ -338,7 +374,7 @@ class Writing:
         rows, loop = [out, parts, out], _loop(ufunc, dtype)
         if of_row:
             self.closing.append(_line(loop, rows, count, [size] * 3, (tiles, 0), [0, size * width, 0]))
-        else:  # which NumPy's loop adds by halves
+        else:  # NumPy's loop adds the parts pairwise
             self.closing.append(_line(loop, rows, [(tiles, 0)], [0, size, 0]))
         if work.divisor != 1.0:
             divisor = self._row(Operand.number(work.divisor, dtype))
@@ -346,8 +382,11 @@ class Writing:
         return out
 
 
-def _evenly(rows: int, most: int) -> int:
-    """Rows of a tile, of as few tiles as there can be: all have as many, as only full ones are compiled, and shared."""
+def _tile_rows(rows: int, most: int) -> int:
+    """Return the number of rows of a tile, for the fewest tiles of at most ``most`` rows.
+
+    Tiles are made equal in size, as only full ones are compiled, and threads share them evenly.
+    """
     each = -(-rows // -(-rows // most))
     return each if most % LANES else min(rows, -(-each // LANES) * LANES)
 
@@ -359,7 +398,7 @@ def _loop(ufunc: np.ufunc, dtype: np.dtype) -> Loop:
 
 
 def _code(rows: int, per: int, places: int, once: int, words: list[int]) -> np.ndarray:
-    """What the machine runs: instructions, behind the numbers of rows, of rows of a tile, and of operands."""
+    """Return the words of a plan: the header (see :data:`.tile_source.HEAD`), then the instructions."""
     count = len(words) // tile_source.WORDS
     return np.frombuffer(array("q", [rows, per, places, count, once, 0, count, *words]), np.int64)
 
@@ -372,12 +411,13 @@ def _line(
     calls: tuple[int, int] = (1, 0),
     far: Sequence[int] = (),
 ) -> list[int]:
-    """The words of an instruction.
+    """Return the words of an instruction; see :data:`.tile_source.WORDS`.
 
     Args:
-        rows: of its operands in the table.
-        counts, calls: constants, and what is added for each row of a tile.
-        steps, far: bytes from element to element, and from call to call.
+        loop: the loop to call.
+        rows: the table rows of its operands.
+        counts, calls: the loop's counts, and the number of calls, each as a constant and a multiple of the tile's rows.
+        steps, far: the operands' strides in bytes within a call, and between calls.
     """
     words = [loop.address, loop.data, len(rows), *calls]
     for part, most in (

@@ -1,4 +1,9 @@
-"""A group of steps on large arrays as one call, on as many processors as are there, also by the reference executor."""
+"""Execute a group of steps on large arrays as one call, in several threads if that is faster.
+
+:class:`Tiles` is the function of a group's step: a compiled program calls it with arrays and receives arrays. It runs
+the plan that :mod:`.tile_plan` wrote, through the machine's function ``tiles`` (:mod:`.tile_source`), and repeats the
+group by the reference executor if NumPy would warn. :func:`loop` finds the inner loops of NumPy's ufuncs.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +27,17 @@ from .instructions import OPERATIONS
 from .machine import Machine
 from .run import is_warned_of
 
-# The public layout of `PyUFuncObject` (numpy/ufuncobject.h), the same in NumPy 1 and 2, behind CPython's head.
+# The public layout of `PyUFuncObject` (numpy/ufuncobject.h), the same in NumPy 1 and 2, after CPython's object header.
 _HEAD = object.__basicsize__
 _FUNCTIONS, _DATA = _HEAD + 16, _HEAD + 24
 
 
 class Loop(NamedTuple):
-    """A function that is called as the inner loops of ufuncs are.
+    """A function with the signature of a ufunc's inner loop.
 
     Attributes:
-        address, data: of the function, and of what it takes last.
-        name: of the operation that it does on float64 or truth values, where LLVM's source of that is known.
+        address, data: the address of the function, and its last argument.
+        name: the operation that it computes, if there is LLVM IR for it on float64 or booleans, else "".
     """
 
     address: int
@@ -49,7 +54,7 @@ _NAMES = {
 
 @functools.lru_cache(maxsize=1024)
 def loop(ufunc: np.ufunc, *dtypes: Any) -> Loop | None:
-    """The loop on operands and results of those dtypes; None where the ufunc has none."""
+    """Return a ufunc's inner loop for the dtypes of its operands and results; None if it has none."""
     count = ufunc.nin
     signature = "".join(d.char for d in dtypes[:count]) + "->" + "".join(d.char for d in dtypes[count:])
     try:
@@ -69,7 +74,7 @@ _at = ctypes.c_size_t.from_address
 
 
 def address(array: np.ndarray) -> int:
-    """The address of an array's first element: ``array.ctypes.data``, which takes ten times as long."""
+    """Return the address of an array's first element, ten times as fast as ``array.ctypes.data``."""
     return _at(id(array) + _HEAD).value
 
 
@@ -79,7 +84,7 @@ def _word(at: int) -> int:
 
 @functools.cache
 def are_known() -> bool:
-    """True if NumPy's objects are laid out as they are read here: 2 + 3 is 5."""
+    """Return True if NumPy's objects have the layout that this module assumes: it calls a loop that adds 2 and 3."""
     if ctypes.sizeof(ctypes.c_size_t) != 8 or not hasattr(np.ufunc, "resolve_dtypes"):
         return False
     x = np.array([2.0, 3.0, 0.0])
@@ -93,19 +98,19 @@ def are_known() -> bool:
     return bool(x[2] == 5.0)
 
 
-# A group of steps on large arrays as one call ------------------------------------------------------------------------
+# Execution of a group.
 
 
 PARALLEL = 200_000
-"""Work, elements by instructions, from which on threads may share the tiles: some 50 us. A thread is there in 20."""
+"""The least work, elements times instructions, that threads share: about 50 us; waking a thread takes 20."""
 
 
 WORTH = 100_000_000
-"""The same after which a group is compiled: some 20 ms of work, as LLVM takes for it."""
+"""The work after which a group is compiled: about 20 ms, the time that LLVM takes for it."""
 
 
 class Result(NamedTuple):
-    """A result of a group: its row in the table of operands, and what it is."""
+    """A result of a group: its row in the table of operands, its shape and its dtype."""
 
     row: int
     shape: tuple[int, ...]
@@ -113,18 +118,19 @@ class Result(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The program that :class:`Tiles` runs.
+    """The program that :class:`Tiles` executes.
 
     Attributes:
-        words: for the machine.
-        closing: the same for what is done once all tiles are: it joins their parts.
-        table: the operands: address, 1 if within a thread's room, bytes from row to row and from tile to tile.
-        arrays: of the arguments that are arrays the number and the row in the table.
-        numbers: single numbers: an argument's number or the number's bytes, its row and dtype.
-        results: in order of their places.
-        parts: of results that are joined of the tiles' parts the row, shape and dtype of these.
-        room: bytes that each thread needs.
-        work: elements that instructions go through.
+        words: the instructions for each tile, after a header (see :data:`.tile_source.HEAD`).
+        closing: instructions to execute after all tiles, which combine the tiles' parts of results.
+        table: a row for each operand: address, 1 if it is relative to a thread's room, and the strides in bytes between
+            rows and between tiles.
+        arrays: for each argument that is an array, its number and its row in the table.
+        numbers: for each single number, the argument's number or the constant's bytes, its row and its dtype.
+        results: the results, in the order of their slots.
+        parts: for each result that is combined from the tiles' parts, the row, shape and dtype of the parts.
+        room: the size of a thread's room in bytes.
+        work: the work of one call, elements times instructions.
         held: the owner of compiled code.
     """
 
@@ -143,9 +149,17 @@ class Plan(NamedTuple):
 class Tiles:
     """The function of a group's step.
 
+    Args:
+        machine: the machine that executes the plan.
+        plan: the group's plan.
+        steps: NumPy steps that compute the same results.
+        inputs, outputs: the slots of the arguments and results.
+        constants: the values of further slots that ``steps`` read.
+        compiled: returns the plan with instructions compiled by LLVM.
+
     Attributes:
-        names: the ops whose steps are in it, with their number.
-        __name__: its name in profiles.
+        names: the number of steps in the group, by op.
+        __name__: the name in profiles.
     """
 
     def __init__(
@@ -165,14 +179,14 @@ class Tiles:
 
     @property
     def bytes(self) -> int:
-        """The size of the code and of its memory."""
+        """The size of the plan and of one room in bytes."""
         return self._plan.words.nbytes + self._plan.table.nbytes + self._plan.room
 
     def __call__(self, *arrays) -> list:
-        """The results, which are the caller's; a profile has them under a label.
+        """Return the results as new arrays, which the caller may change. Profiles show the call under its own label.
 
         Warns:
-            RuntimeWarning: as NumPy does.
+            RuntimeWarning: where NumPy would warn.
         """
         if profiler.running():
             with profiler.record_function(f"native code, {sum(self.names.values())} steps"):
@@ -186,7 +200,7 @@ class Tiles:
         except IndexError:
             state = _State(self._machine, plan)
         results, raised = self._run(plan, state, arrays, self._pace)
-        # The tiles wrote to results and rooms alone, never to an argument, so NumPy can do it all again.
+        # Tiles write only to results and rooms, never to an argument, so NumPy can repeat the group.
         if raised and is_warned_of(raised):
             results = self._reference(*arrays)
         else:
@@ -200,10 +214,9 @@ class Tiles:
         return results
 
     def _run(self, plan: Plan, state: _State, arrays, pace: _Pace) -> tuple[list, int]:
-        """The results as arrays, and the floating-point exceptions raised."""
-        # A call has memory of its own, as several threads may call a program at once. An array whose elements do not
-        # lie side by side is copied; the copies and the results are held until all tiles are done, as the machine has
-        # only their addresses.
+        """Return the results as arrays, and the floating-point exceptions raised."""
+        # Each call has its own memory, as several threads may call a program at once. Arrays that are not contiguous
+        # are copied. Copies and results are referenced until all tiles are done, as the machine has only addresses.
         table, held = state.addresses, []
         for number, row in plan.arrays:
             x = arrays[number]
@@ -224,7 +237,7 @@ class Tiles:
         return results, state.run()
 
     def _compile(self, arrays, results: list) -> None:
-        """Compile the group, if it then gives what it gave in this call."""
+        """Compile the group, and keep the compiled plan if it reproduces the results of this call."""
         plan, pace = self._compiled(), _Pace()
         state = _State(self._machine, plan)
         if agreement.checks():
@@ -236,31 +249,37 @@ class Tiles:
 
 
 class _Pace:
-    """Whether threads share a group's tiles, by the time that calls took.
+    """Decides from measured times whether threads share a group's tiles.
 
-    With idle processors two threads take half the time of one. Where others keep a thread from running it holds up the
-    result for longer than all takes alone. What is slower is tried again at times, as that may change: a thirtieth of
-    all time at most.
+    On idle processors two threads take half the time of one. On busy ones, a thread that cannot run delays the result
+    for longer than one thread takes for everything. The slower mode is tried again now and then, as the load may
+    change, for at most a thirtieth of the time.
     """
 
     def __init__(self) -> None:
-        self._times = [0.0, 0.0]  # alone and shared
+        self._times = [0.0, 0.0]  # by one thread, and shared
         self._calls, self._next = 0, 4
 
     def shares(self) -> bool:
-        """True if threads share the tiles of the next call."""
+        """Return True if threads share the tiles of the next call."""
         self._calls += 1
         if self._calls < 4:
             return self._calls == 2
         return (self._times[1] < self._times[0]) != (self._calls == self._next)
 
     def timed(self, shared: Callable[[Any], int], alone: Callable[[], int], memory: Any) -> int:
-        """What one of both gives."""
+        """Call one of two functions, measure its time, and return its result.
+
+        Args:
+            shared: executes the tiles in several threads; receives ``memory``.
+            alone: executes them in this thread.
+            memory: the arrays that the tiles read and write.
+        """
         shares = self.shares()
         start = time.perf_counter()
         result = shared(memory) if shares else alone()
         took, times = time.perf_counter() - start, self._times
-        # A mean of the last times: one lucky call does not make up for those that were held up.
+        # A moving average, so that one lucky call does not hide several that were delayed.
         times[shares] = times[shares] + (took - times[shares]) / 4 if times[shares] else took
         if self._calls >= self._next:
             self._next = self._calls + 8 + int(32 * took / (times[not shares] or took))
@@ -268,11 +287,11 @@ class _Pace:
 
 
 class _State:
-    """The memory of one call."""
+    """The memory of one call: a copy of the table, single numbers, parts of results, and a room for each thread."""
 
     def __init__(self, machine: Machine, plan: Plan):
         table = plan.table.copy()
-        self.addresses = table.reshape(-1).data  # of which four numbers are a row
+        self.addresses = table.reshape(-1).data  # four numbers for each row
         self.numbers = []
         self._held: list[Any] = [plan, table]
         for value, row, dtype in plan.numbers:
@@ -291,14 +310,14 @@ class _State:
         self._functions = machine.functions
         self._words, self._table, self._following = address(plan.words), address(table), address(self._next)
         self._closing = address(plan.closing) if plan.parts else 0
-        self._given = self._of_thread(0)
+        self._given = self._thread_arguments(0)
 
     def _hold(self, row: int, array: np.ndarray) -> None:
         self._held.append(array)
         self.addresses[4 * row] = address(array)
 
-    def _of_thread(self, number: int) -> tuple[int, ...]:
-        """The arguments of the machine behind the code, with the thread's own room."""
+    def _thread_arguments(self, number: int) -> tuple[int, ...]:
+        """Return a thread's arguments of the machine's function after the code, with the thread's room."""
         while len(self._rooms) <= number:
             room = np.empty(self._size + 64, np.uint8)
             self._held.append(room)
@@ -306,42 +325,42 @@ class _State:
         return self._table, self._rooms[number], self._following, self._functions
 
     def run(self) -> int:
-        """Run all tiles; the floating-point exceptions raised."""
+        """Execute all tiles in this thread; return the floating-point exceptions raised."""
         return self._alone(self._words, *self._given, self._closing)
 
     def shared(self, memory: Any) -> int:
-        """The same, with threads that share the tiles.
+        """Execute all tiles in several threads; return the floating-point exceptions raised.
 
         Args:
-            memory: the arrays that are read and written.
+            memory: the arrays that are read and written, which each thread references.
         """
         self._next[0] = 0
-        # Each thread holds the arrays: an interrupt here ends the call, but not the other threads' tiles.
-        given = [self._of_thread(i) for i in range(1, threads())]
+        # Each thread references the arrays: an interrupt ends this call, but not the other threads' tiles.
+        given = [self._thread_arguments(i) for i in range(1, threads())]
         waiting = [_pool().submit(self._run, one, memory) for one in given]
         raised = self._run(self._given, memory)
         for one in waiting:
-            if not one.cancel():  # which one that has not begun need not
+            if not one.cancel():  # a thread that has not started is not needed any more
                 raised |= one.result()
-        return self._closed(raised)
+        return self._run_closing(raised)
 
     def _run(self, given: tuple[int, ...], _memory: Any) -> int:
         return self._tiles(self._words, *given)
 
-    def _closed(self, raised: int) -> int:
-        """The exceptions, also of joining the tiles' parts."""
+    def _run_closing(self, raised: int) -> int:
+        """Combine the tiles' parts of results; return all exceptions raised."""
         if self._closing:
             self._next[0] = 0
             raised |= self._tiles(self._closing, *self._given)
         return raised
 
 
-# Threads. Each takes the next tile until none is left, so that one that is interrupted holds up no other.
+# Threads. Each takes the next tile until none is left, so a thread that is preempted does not delay the others.
 
 
 @functools.cache
 def threads() -> int:
-    """The number of threads: ``OMP_NUM_THREADS`` where that is set, else that of the processors."""
+    """Return the number of threads: ``OMP_NUM_THREADS`` if it is set, else the number of processors."""
     named = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
     if named.isdigit() and int(named):
         return int(named)

@@ -1,8 +1,11 @@
-"""The second function of the native machine as LLVM's text: steps on large arrays, tile by tile.
+"""LLVM IR of the function ``tiles``, which executes plans on large arrays tile by tile, and of vectorized inner loops.
 
-An instruction is a call of a ufunc's own inner loop, NumPy's or SciPy's, so that each element has the bits and the
-floating-point exceptions that it has eagerly. Functions whose loops compute one element at a time, all or on some
-processors, have loops of their own, and so have powers of whole numbers.
+The functions are part of the machine's module. :class:`.tile_run.Tiles` calls ``tiles`` with a plan of
+:mod:`.tile_plan`.
+
+An instruction of a plan calls an inner loop of a ufunc, NumPy's or SciPy's, so each element has the same bits and
+raises the same floating-point exceptions as in eager execution. This module has vectorized loops for functions that
+NumPy computes one element at a time on some or all processors, and for small integer powers.
 """
 
 from __future__ import annotations
@@ -16,28 +19,32 @@ from .instructions import FUNCTIONS
 from .llvm import DECLARED, EIGHT, LANES, Text, inner_loop, source, wide
 
 OPERANDS = 4
-"""The most operands of an instruction, its result among them."""
+"""The most operands of an instruction, including its result."""
 
 COUNTS, STEPS = 4, 9
-"""The counts and strides that a loop takes at most: those of ``np.matmul``."""
+"""The most counts and strides of a loop, which are those of ``np.matmul``."""
 
 HEAD = 7
-"""Words before the instructions: rows of the domain and of a tile, operands, instructions, those that are done once,
-the first and the end of the last tile's where it is shorter."""
+"""The number of words before the instructions.
 
-WORDS = 5 + 2 * COUNTS + OPERANDS + STEPS + OPERANDS
-"""Words of an instruction.
-
-Loop and its data, the number of operands, the number of calls and the counts of a call, each as a constant and as a
-multiple of the rows of a tile, then the operands, the loop's strides, and strides from call to call.
+They are the number of rows of the domain, of rows of a tile, of operands, of instructions, and of those that each
+thread executes once; then the first instruction, and the one after the last, for a last tile that is shorter.
 """
 
-# Threads run this function at the same time on one plan. All that they share and write is `next`, from which each takes
-# the number of its next tile, so no order between them is asked for (`monotonic`); a tile's results, and its parts of
-# sums, are its own, and Python sees them once it has waited for all threads. The addresses of a tile's operands stand
-# at the beginning of the thread's own room, whose address a loop finds behind those of its operands. The first
-# instructions, whose results are the same for all tiles, are done for a thread's first tile alone; only the last of all
-# has fewer rows, and no thread takes another after it. It has its own instructions, as compiled ones are of full tiles.
+WORDS = 5 + 2 * COUNTS + OPERANDS + STEPS + OPERANDS
+"""The number of words of an instruction.
+
+They are the loop and its data, the number of operands, the number of calls and the counts of a call, each as a constant
+and a multiple of the tile's rows, then the operands' table rows, the loop's strides, and the strides between calls.
+"""
+
+# Several threads execute this function on the same plan. The only memory that they share and write is `next`, which
+# gives each its next tile, so no ordering between them is needed (`monotonic`). A tile's results and its parts of sums
+# belong to it alone, and Python reads them after it has waited for all threads. A thread's room starts with the
+# addresses of the current tile's operands; loops receive the room's address after those of their operands. The first
+# instructions, whose results are the same for all tiles, are executed only for a thread's first tile. Only the very
+# last tile may have fewer rows, and no thread takes a tile after it. It has its own instructions, as compiled functions
+# are for full tiles.
 _TILES = """
 define i32 @tiles(ptr %plan, ptr %operands, ptr %room, ptr %next, ptr %functions) {{
 entry:
@@ -76,7 +83,7 @@ tile:
   br i1 %over, label %done, label %place
 done:
   ret i32 %raised
-place: ; the addresses of the operands of this tile
+place: ; compute the addresses of this tile's operands
   %j = phi i64 [0, %tile], [%j1, %place]
   %p.at = mul i64 %j, 4
   %p = getelementptr i64, ptr %operands, i64 %p.at
@@ -119,7 +126,7 @@ instruction:
 pass:
   %o = phi i64 [0, %instruction], [%o1, %call]
   br label %argument
-argument: ; a loop may write over its arguments and its count
+argument: ; set again before each call, as a loop may overwrite its arguments and counts
   %k = phi i64 [0, %pass], [%k1, %argument]
   %k.number = i64 %own[%k]
   %k.base = i64 %room[%k.number]
@@ -136,7 +143,7 @@ call:
   %o1 = add i64 %o, 1
   %o.more = icmp slt i64 %o1, %outer
   br i1 %o.more, label %pass, label %after
-after: ; each loop may clear the flags of those before it
+after: ; read the flags after each loop, as the next one may clear them
   %new = call i32 %test(i32 {exceptions})
   %raised.next = or i32 %raised.now, %new
   %at1 = getelementptr i64, ptr %at, i64 {words}
@@ -144,7 +151,7 @@ after: ; each loop may clear the flags of those before it
 }}
 """
 
-# All tiles by one thread, then what joins their parts, where there are any.
+# Executes all tiles in one thread, then the closing instructions, if any.
 _ALONE = """
 define i32 @tiles.alone(ptr %plan, ptr %operands, ptr %room, ptr %next, ptr %functions, ptr %closing) {
   store i64 0, ptr %next
@@ -190,14 +197,20 @@ def _source(exceptions: int) -> str:
         steps=own + OPERANDS,
         far=own + OPERANDS + STEPS,
     )
-    loops = [_each(f"power{n}", source) for n, source in tile_functions.POWERS.items()]
-    loops += [_each(name, f.source, f.largest) for name, f in FUNCTIONS.items() if f.source]
+    loops = [_elementwise_loop(f"power{n}", source) for n, source in tile_functions.POWERS.items()]
+    loops += [_elementwise_loop(name, f.source, f.largest) for name, f in FUNCTIONS.items() if f.source]
     declared = [f"declare double @llvm.fma.f64({', '.join(['double'] * 3)})", *DECLARED]
     return "\n".join([*declared, tiles, _ALONE, _where(8, "i64"), _where(4, "i32"), *loops, tile_sums.source()])
 
 
-def _each(name: str, source: str, largest: float = math.inf) -> str:
-    """The loop of an operation of one operand, ``source`` as of :class:`.Operation`, and the largest that it takes."""
+def _elementwise_loop(name: str, source: str, largest: float = math.inf) -> str:
+    """Return the IR of an inner loop for an operation on one operand.
+
+    Args:
+        name: the operation; the loop's name is this with ``.tile``.
+        source: the operation's IR, as in :class:`.Operation`.
+        largest: the largest operand for which ``source`` is accurate; beyond it, the loop calls NumPy's loop.
+    """
     text = Text()
     x, out = (text.line(f"ptr %arguments[{i}]") for i in range(2))
     count = text.line("load i64, ptr %count")
@@ -205,19 +218,19 @@ def _each(name: str, source: str, largest: float = math.inf) -> str:
     is_near = text.both(*[text.line(f"icmp eq i64 {stride}, 8") for stride in strides])
     near, other = text.label(), text.label()
 
-    # The operand and the result may be one array, of which LLVM would not take several elements at once by itself.
+    # Explicit vectors: the operand and the result may be the same array, so LLVM would not vectorize the loop itself.
     def eight(i: str, _: list) -> list:
         value = text.computed(wide(source), [text.eight(text.at(x, i))])
         text.store(EIGHT, value, text.at(out, i), ", align 8")
         return []
 
-    def in_turn(first: str, *strides: str) -> None:
-        def one(i: str, _: list) -> list:
+    def scalar_loop(first: str, *strides: str) -> None:
+        def scalar_step(i: str, _: list) -> list:
             value = text.computed(source, [text.line(f"double {x}[{i} * {strides[0]} bytes]")])
             text.lines.append(f"  {out}[{i} * {strides[1]} bytes] = double {value}")
             return []
 
-        text.loop(first, count, 1, [], one)
+        text.loop(first, count, 1, [], scalar_step)
 
     def is_beyond(i: str, found: list) -> list:
         value = text.line(f"double {x}[{i}]")
@@ -229,9 +242,9 @@ def _each(name: str, source: str, largest: float = math.inf) -> str:
     if largest == math.inf:
         text.branch(is_near, near, other)
         text.begin(other)
-        in_turn("0", *strides)
-    else:  # the data is the loop for a tile in which an element is larger, or none, or whose elements lie apart
-        text.go_on(is_near, other)
+        scalar_loop("0", *strides)
+    else:  # `data` is NumPy's loop, for tiles with a large element or a NaN, and for strided ones
+        text.guard(is_near, other)
         (beyond,) = text.loop("0", count, 1, [("i64", "0")], is_beyond)
         text.branch(text.line(f"icmp eq i64 {beyond}, 0"), near, other)
         text.begin(other)
@@ -240,7 +253,7 @@ def _each(name: str, source: str, largest: float = math.inf) -> str:
     text.begin(near)
     whole = text.number("and", count, -LANES)
     text.loop("0", whole, LANES, [], eight)
-    in_turn(whole, "8", "8")
+    scalar_loop(whole, "8", "8")
     return inner_loop(f"{name}.tile", text)
 
 
@@ -249,7 +262,12 @@ def _bits(number: float) -> str:
 
 
 def _where(size: int, kind: str) -> str:
-    """The loop of a choice of elements: also a loop for each of the two operands that may be one number."""
+    """Return the IR of an inner loop for ``np.where``, specialised for contiguous operands and single numbers.
+
+    Args:
+        size: the size of an element in bytes.
+        kind: an IR type of this size.
+    """
     text, kinds = Text(), ("i8", kind, kind, kind)
     arrays = [text.line(f"ptr %arguments[{i}]") for i in range(4)]
     steps = [text.line(f"i64 %steps[{i}]") for i in range(4)]
@@ -268,7 +286,7 @@ def _where(size: int, kind: str) -> str:
     for x in (size, 0):
         for y in (size, 0):
             known, other = (1, x, y, size), text.label()
-            text.go_on(text.both(*[text.line(f"icmp eq i64 {s}, {stride}") for s, stride in zip(steps, known)]), other)
+            text.guard(text.both(*[text.line(f"icmp eq i64 {s}, {stride}") for s, stride in zip(steps, known)]), other)
             loop(known)
             text.lines.append("  ret void")
             text.begin(other)

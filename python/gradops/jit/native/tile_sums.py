@@ -1,6 +1,8 @@
-"""Sums, products of matrices with vectors, and repeated rows, of which tiles take eight float64 at once.
+"""LLVM IR of vectorized inner loops for sums, matrix-vector products and broadcast rows, eight float64 at a time.
 
-The sum is NumPy's pairwise one to the bit: its eight partial sums are the parts of one vector.
+The functions are part of the machine's module: :mod:`.tile_source` includes :func:`source`, and plans of
+:mod:`.tile_plan` call the loops. The sum has the bits of NumPy's pairwise summation, whose eight partial sums are the
+lanes of one vector; :mod:`.machine_parts` uses it for small arrays as well.
 """
 
 from __future__ import annotations
@@ -11,13 +13,18 @@ from .llvm import EIGHT, LANES, Text, inner_loop
 
 
 def source() -> str:
-    """The text."""
+    """Return the IR of all loops in this module."""
     functions = pairwise("pairwise.near", "1"), _SUM, _spread(), _matrix_by_vector(), _vector_by_matrix()
     return "\n".join([_DECLARED, JOINED, *functions])
 
 
 def pairwise(name: str, stride: str) -> str:
-    """NumPy's sum of numbers that are so far apart, or side by side: halves above 128 of them, then eight parts."""
+    """Return the IR of NumPy's pairwise summation: halves above 128 numbers, then eight partial sums.
+
+    Args:
+        name: the name of the function.
+        stride: the distance between numbers, in elements; ``"1"`` for contiguous numbers, which become vectors.
+    """
     text, is_near = Text(), stride == "1"
     kind = EIGHT if is_near else "double"
 
@@ -32,22 +39,22 @@ def pairwise(name: str, stride: str) -> str:
     def added(i: str, parts: list) -> list:
         return [text.added(part, x, kind) for part, x in zip(parts, eight(i))]
 
-    def of_eights() -> str:
+    def sum_of_eights() -> str:
         parts = text.loop(str(LANES), whole, LANES, [(kind, part) for part in eight("0")], added)
-        return text.joined(*parts) if is_near else text.halved(parts)
+        return text.lane_sum(*parts) if is_near else text.pairwise_sum(parts)
 
     few = text.label()
-    text.go_on(text.line("icmp sgt i64 %n, 128"), few)
+    text.guard(text.line("icmp sgt i64 %n, 128"), few)
     half = text.number("and", text.number("sdiv", "%n", 2), -LANES)
     second = text.at("%a", text.number("mul", half, stride))
     calls = [("%a", half), (second, text.number("sub", "%n", half))]
     halves = [text.line(f"call double @{name}(ptr {a}, i64 {n}, i64 {stride})") for a, n in calls]
-    text.lines.append(f"  ret double {text.halved(halves)}")
+    text.lines.append(f"  ret double {text.pairwise_sum(halves)}")
     text.begin(few)
-    # NumPy begins a sum one by one with -0.0, the number that changes no other, and adds the whole to what the result
-    # holds, which is 0.0 at first: a sum of negative zeros is 0.0.
+    # NumPy starts a sum from -0.0, the neutral element, and adds it to the initial result, which is 0.0; so a sum of
+    # negative zeros is 0.0.
     whole = text.number("and", "%n", -LANES)
-    start = text.chosen(text.line(f"icmp ne i64 {whole}, 0"), of_eights, "-0.0")
+    start = text.chosen(text.line(f"icmp ne i64 {whole}, 0"), sum_of_eights, "-0.0")
     (total,) = text.loop(whole, "%n", 1, [("double", start)], lambda i, s: [text.added(s[0], element(i), "double")])
     head = f"define internal double @{name}(ptr %a, i64 %n, i64 %stride) {{\nentry:"
     return "\n".join([head, *text.lines, f"  ret double {total}", "}", ""])
@@ -67,11 +74,10 @@ define internal double @joined(<8 x double> %r) alwaysinline {
   ret double %z
 }
 """
-"""The sum of eight parts in NumPy's order."""
+"""IR that adds eight partial sums in NumPy's order."""
 
-# The last numbers of a row are fewer than eight, and those behind them may be another's memory, or none. So they are
-# read under a mask (`first`), with zeros for the others: a product of two zeros adds nothing, where a product of 0 and
-# what happens to stand there could be a NaN.
+# The last numbers of a row may be fewer than eight, and the memory after them may not be readable. So they are loaded
+# under a mask (`first`), with zeros in the other lanes of both factors: 0 times whatever is stored there could be NaN.
 _DECLARED = """
 declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 declare <8 x double> @llvm.masked.load.v8f64.p0(ptr, i32, <8 x i1>, <8 x double>)
@@ -110,7 +116,7 @@ other:
 
 
 def _spread() -> str:
-    """A row, or a number for each, repeated to an array."""
+    """Return the IR of a loop that repeats a row, or a number for each row, to an array."""
     text = Text()
     x, out = (text.line(f"ptr %arguments[{i}]") for i in range(2))
     rows, width = (text.line(f"i64 %count[{i}]") for i in range(2))
@@ -142,13 +148,12 @@ def _spread() -> str:
     return inner_loop("spread.tile", text)
 
 
-# BLAS, which NumPy calls, adds in an order of its own that depends on the processor: a product has no bits that would
-# have to be the same. What must be is that they do not depend on threads, so each row, or each tile's part of a column,
-# is added in one order, whoever does it.
+# Products need not have NumPy's bits, as the order of summation in BLAS depends on the processor. But they must not
+# depend on the number of threads, so each row, and each tile's part of a column, has a fixed order.
 
 
 def _product() -> Text:
-    """The beginning of a product: the matrix, the vector, the result, and two of its counts."""
+    """Return a function body that starts by loading the matrix, the vector, the result, and two counts."""
     text = Text()
     text.lines += ["  %x = load ptr, ptr %arguments", "  %v = ptr %arguments[1]", "  %out = ptr %arguments[2]"]
     text.lines += ["  %first = i64 %count[1]", "  %second = i64 %count[2]"]
@@ -159,13 +164,13 @@ _ZERO = EIGHT, "zeroinitializer"
 
 
 def _matrix_by_vector() -> str:
-    """A number for each row: eight rows at once, then the rest one by one."""
+    """Return the IR of a matrix times a vector: eight rows at a time, then the rest one by one."""
     text = _product()
     whole = text.number("and", "%second", -LANES)
     mask = text.line(f"call <8 x i1> @first(i64 {text.number('sub', '%second', whole)})")
     end = text.eight(text.at("%v", whole), mask)
 
-    def of_rows(count: int):
+    def row_writer(count: int):
         def row(r: str, _: list) -> list:
             places = [text.number("mul", text.number("add", r, i), "%second") for i in range(count)]
             rows = [text.at("%x", place) for place in places]
@@ -177,7 +182,7 @@ def _matrix_by_vector() -> str:
             sums = text.loop("0", whole, LANES, [_ZERO] * count, chunk)
             sums = [text.fused(text.eight(text.at(x, whole), mask), end, total) for x, total in zip(rows, sums)]
             if count == 1:
-                text.store("double", text.joined(*sums), text.at("%out", r))
+                text.store("double", text.lane_sum(*sums), text.at("%out", r))
             else:
                 text.store(EIGHT, _sums(text, sums), text.at("%out", r), ", align 8")
             return []
@@ -185,13 +190,13 @@ def _matrix_by_vector() -> str:
         return row
 
     eights = text.number("and", "%first", -LANES)
-    text.loop("0", eights, LANES, [], of_rows(LANES))
-    text.loop(eights, "%first", 1, [], of_rows(1))
+    text.loop("0", eights, LANES, [], row_writer(LANES))
+    text.loop(eights, "%first", 1, [], row_writer(1))
     return inner_loop("matvec.tile", text)
 
 
 def _sums(text: Text, vectors: list[str]) -> str:
-    """The sums of eight vectors as one."""
+    """Write the sums of eight vectors; return them as one vector."""
     halves = [", ".join(f"i32 {i}" for i in range(start, 2 * LANES, 2)) for start in (0, 1)]
     while len(vectors) > 1:
         pairs = [f"{EIGHT} {x}, {EIGHT} {y}" for x, y in zip(vectors[::2], vectors[1::2])]
@@ -203,12 +208,12 @@ def _sums(text: Text, vectors: list[str]) -> str:
 
 
 def _vector_by_matrix() -> str:
-    """A number for each column: 32 columns at once, then eight, or the last few, with four sums each."""
+    """Return the IR of a vector times a matrix: 32 columns at a time, then up to eight with four sums each."""
     text = _product()
     tile = text.number("mul", "%first", "%second")  # columns, rows
 
     def factor(i: str) -> tuple[str, str]:
-        """A row's number of the vector eight times, and where the row begins."""
+        """Write the vector's number for a row, in eight lanes, and the offset of the row."""
         return text.spread(text.line(f"load double, ptr {text.at('%v', i)}")), text.number("mul", i, "%first")
 
     def wide(j: str, _: list) -> list:
@@ -217,8 +222,8 @@ def _vector_by_matrix() -> str:
         def row(i: str, sums: list) -> list:
             v, start = factor(i)
             rows = [text.at("%x", text.number("add", start, place)) for place in places]
-            # The product with the matrix has just read this tile, which is in the cache. The next one's, which is read
-            # first, comes from memory, beside this one's arithmetic.
+            # This tile is in the cache, as the product with the matrix has just read it. Prefetch the next tile from
+            # memory during the arithmetic.
             for x in rows:
                 text.lines.append(f"  call void @llvm.prefetch.p0(ptr {text.at(x, tile)}, i32 0, i32 2, i32 1)")
             return [text.fused(text.eight(x), v, total) for x, total in zip(rows, sums)]
@@ -230,17 +235,17 @@ def _vector_by_matrix() -> str:
     def few(j: str, _: list) -> list:
         mask = text.line(f"call <8 x i1> @first(i64 {text.number('sub', '%first', j)})")
 
-        def with_row(i: str, total: str) -> str:
+        def add_row(i: str, total: str) -> str:
             v, start = factor(i)
             return text.fused(text.eight(text.at("%x", text.number("add", start, j)), mask), v, total)
 
         def four(i: str, sums: list) -> list:
-            return [with_row(text.number("add", i, u), total) for u, total in enumerate(sums)]
+            return [add_row(text.number("add", i, u), total) for u, total in enumerate(sums)]
 
         fours = text.number("and", "%second", -4)
         a, b, c, d = text.loop("0", fours, 4, [_ZERO] * 4, four)
         start = EIGHT, text.added(text.added(a, b), text.added(c, d))
-        (total,) = text.loop(fours, "%second", 1, [start], lambda i, sums: [with_row(i, *sums)])
+        (total,) = text.loop(fours, "%second", 1, [start], lambda i, sums: [add_row(i, *sums)])
         given = f"{EIGHT} {total}, ptr {text.at('%out', j)}, i32 8, <8 x i1> {mask}"
         text.lines.append(f"  call void @llvm.masked.store.v8f64.p0({given})")
         return []

@@ -1,9 +1,12 @@
-"""Steps on large arrays that go together, as one pass over tiles that stay in the cache.
+"""Group steps on large arrays, so that each group is one pass over tiles that stay in the cache.
 
-A group has a domain of so many rows of so many elements, one where nothing asks for rows. In it an array is
-``FULL``, a number for each row (``COLUMN``), one row (``ROW``) or a number (``ONE``): steps that are elementwise
-between these are instructions, and so are reductions, whose result is a number for each row of the tile, or a part for
-each tile. What a group makes and only it reads never is an array.
+:func:`tiled` takes a program's steps and replaces each group by one step, whose function is a :class:`.tile_run.Tiles`.
+The package's own :func:`lowered` calls it before small steps are lowered.
+
+A group has a domain: a number of rows, and of elements in a row, which is one unless a step needs rows. An array of the
+group is ``FULL``, a number for each row (``COLUMN``), one row (``ROW``), or a single number (``ONE``). Elementwise
+steps on these become instructions, and so do reductions: to a number for each row, or to a part of the result for each
+tile. Intermediate values that only the group reads never become arrays.
 """
 
 from __future__ import annotations
@@ -51,17 +54,17 @@ from .tile_plan import (
 from .tile_run import PARALLEL, Loop, Tiles
 
 FEWEST = 2
-"""Instructions of a group: one alone is no faster than NumPy's call, unless its loop is, or threads share it."""
+"""The fewest instructions of a group. A single one pays only if its loop beats NumPy's, or threads share it."""
 
 NATIVE = "native"
 """The name of a group's step."""
 
 _FUNCTIONS = {f.meaning: name for name, f in FUNCTIONS.items() if f.source}
-"""Those that have loops of the machine's, which take several elements at once, where NumPy's may take one."""
+"""Functions for which the machine has a vectorized loop, where NumPy's may compute one element at a time."""
 
 
 class Factors(NamedTuple):
-    """Of a product of a matrix, or of its transpose, and a vector."""
+    """The factors of a product of a matrix, or of its transpose, with a vector."""
 
     matrix: Place
     is_turned: bool
@@ -69,7 +72,14 @@ class Factors(NamedTuple):
 
 
 def tiled(program: Program, steps: list, wanted: set[int], machine: machines.Machine) -> list:
-    """The steps, with groups of those on large arrays as one step each."""
+    """Replace groups of steps on large arrays by one step each.
+
+    Args:
+        program: the recorded program.
+        steps: its steps; blocks of rows are on single numbers, and stay.
+        wanted: the slots whose values the caller reads.
+        machine: the machine that executes the groups.
+    """
     arrays = [(place, value) for place, value in program.values.others.items() if isinstance(value, np.ndarray)]
     large = {place for place, value in arrays if value.size > LARGEST_CALL}
     if not large or not tile_run.are_known() or all(isinstance(s, Rows) or large.isdisjoint(s.places) for s in steps):
@@ -79,36 +89,41 @@ def tiled(program: Program, steps: list, wanted: set[int], machine: machines.Mac
 
 
 class _Grouping:
-    """The steps of a program while groups are found."""
+    """Finds groups in a program's steps.
+
+    Args:
+        program, steps, wanted, machine: as in :func:`tiled`.
+        large: the slots of large arrays.
+    """
 
     def __init__(self, program: Program, steps: list, wanted: set[int], machine: machines.Machine, large: set[int]):
         self.program, self.given, self.wanted, self.machine = program, steps, wanted, machine
         self.alias: dict[int, int] = {}
-        """The place of which another is a view, by the latter."""
+        """For each slot that is a view, the slot that it is a view of."""
         self.local: dict[int, tuple[Domain, str]] = {}
-        """How a result lies in its group's domain."""
+        """The domain and kind of each slot that a group computes."""
         self.turned: dict[int, Place] = {
             step.places[0]: step.arguments[0]
             for step in steps
             if (turned := rule_of("turned", step.name)) is not None and turned(self, step)
         }
-        """The matrix of which another is the transpose, by the latter."""
+        """For each slot that is a transpose, the matrix that it transposes."""
         self.upright: list[Place] = []
         self.domains = self._domains(large)
 
     @rule("turned", "transpose", "swapaxes", "moveaxis")
-    def _is_turned(self, step: Step) -> bool:
+    def _is_transpose(self, step: Step) -> bool:
         source = step.arguments[0]
         if not isinstance(source, Place) or len(self.shape(source)) != 2:
             return False
-        # Whether a permutation of two axes is the transpose depends on how it names them; NumPy says so by the strides.
+        # A permutation of two axes may be the identity or the transpose, depending on its arguments; the strides tell.
         x = np.empty(self.shape(source))
         return step.function(x, *step.arguments[1:]).strides == x.T.strides
 
     # Domains.
 
     def _domains(self, large: set[int]) -> dict[int, Domain]:
-        """The domain of arrays, by their size."""
+        """Return the domain for arrays of each size."""
         plan = Plan(self.program, [step.uses for step in self.given])
         found: dict[int, Domain] = {}
         for step in self.given:
@@ -123,18 +138,18 @@ class _Grouping:
         return found
 
     def _rows(self, step: Step, size: int) -> int | None:
-        """The number of rows that a step asks for."""
+        """Return the number of rows that a step needs in its domain; None if it does not need rows."""
         value, own = self.program.value(step.places[0]), rule_of("tiles", step.name)
-        if own in (_Grouping._reduction, _Grouping._of_rows) and isinstance(step.arguments[0], Place):
+        if own in (_Grouping._reduction, _Grouping._softmax) and isinstance(step.arguments[0], Place):
             shape = self.shape(step.arguments[0])
             for k in range(1, len(shape)):
                 axes = _axes(step, len(shape))
                 if axes in (tuple(range(k)), tuple(range(k, len(shape)))):
-                    return self._checked(math.prod(shape[:k]), size)
+                    return self._tileable_rows(math.prod(shape[:k]), size)
             return None
         if step.name in PRODUCTS:
             factors = self._factors(step)
-            return factors and self._checked(self.shape(factors.matrix)[0], size)
+            return factors and self._tileable_rows(self.shape(factors.matrix)[0], size)
         if np.size(value) != size:
             return None
         for x in step.arguments:
@@ -144,11 +159,11 @@ class _Grouping:
                 for k in range(1, len(shape)):
                     ones = math.prod(shape[:k]) == 1, math.prod(shape[k:]) == 1
                     if ones[0] and shape[k:] == value.shape[k:] or ones[1] and shape[:k] == value.shape[:k]:
-                        return self._checked(math.prod(value.shape[:k]), size)
+                        return self._tileable_rows(math.prod(value.shape[:k]), size)
         return None
 
-    def _checked(self, rows: int, size: int) -> int | None:
-        """``rows`` where a row fits into a tile, more or less."""
+    def _tileable_rows(self, rows: int, size: int) -> int | None:
+        """Return ``rows`` if a row fits into a few tiles and there are several rows, else None."""
         return rows if 1 < size // rows <= 4 * TILE and rows > 1 else None
 
     # Facts.
@@ -170,7 +185,13 @@ class _Grouping:
         return place
 
     def kind(self, own: tuple[int, ...], shape: tuple[int, ...], domain: Domain) -> str | None:
-        """How an operand lies in the domain of an operation, by the shapes of both; None if it does not."""
+        """Return the kind of an operand in a domain, or None if it does not broadcast to the domain.
+
+        Args:
+            own: the shape of the operand.
+            shape: the shape of the operation's result.
+            domain: the domain.
+        """
         size = math.prod(own)
         if size == 1:
             return ONE
@@ -186,8 +207,8 @@ class _Grouping:
                         found = ROW
         return found
 
-    def seen(self, x: int, kind: str | None, domain: Domain) -> str | None:
-        """How what an array is a view of lies in the domain, where the array is of that kind."""
+    def source_kind(self, x: int, kind: str | None, domain: Domain) -> str | None:
+        """Return the kind of the array that ``x`` is a view of, given the kind of ``x``; None if it has no kind."""
         while x in self.alias:
             source = self.alias[x]
             if self.size(source) != self.size(x):  # by broadcast_to()
@@ -196,6 +217,7 @@ class _Grouping:
         return kind
 
     def operand(self, x, shape: tuple[int, ...], domain: Domain, dtype: np.dtype) -> Operand | None:
+        """Return an argument as an operand of an operation with a result of ``shape``; None if that is impossible."""
         value = self.example(x)
         kind = self.kind(np.shape(value), shape, domain)
         if kind is None:
@@ -206,20 +228,20 @@ class _Grouping:
         if root in self.folded:
             return Operand.number(self.folded[root], dtype)
         if kind != ONE:
-            kind = self.seen(x, kind, domain) if value.dtype == dtype else None
+            kind = self.source_kind(x, kind, domain) if value.dtype == dtype else None
             if kind is None:
                 return None
         return Operand(root, kind, dtype)
 
     @functools.cached_property
     def folded(self) -> dict[int, Any]:
-        """The numbers that arrays are full of which are the same for all arguments, as a gradient begins with."""
+        """For each constant array whose elements are all equal, such as the initial gradient, that element."""
         same = {p: self.program.constants[p] for p in self.program.folded}
         known = {p: x for p, x in same.items() if np.ndim(x) and np.size(x) and x.dtype in FLOATS}
         return {p: x.flat[0] for p, x in known.items() if x.tobytes() == x.flat[0].tobytes() * x.size}
 
     def _constant(self, place: int) -> Any:
-        """What NumPy's steps read where tiles read a number, or the matrix whose transpose this is."""
+        """Return a constant for NumPy's steps; an array of equal elements is a view of one number."""
         x = self.program.constants[place]
         if place not in self.folded:
             return x
@@ -228,7 +250,7 @@ class _Grouping:
     # Steps as instructions.
 
     def work(self, step) -> Work | None:
-        """A step as instructions of a group; None where it cannot be in one."""
+        """Return a step as instructions of a group; None if it cannot be part of a group."""
         if isinstance(step, Rows) or step.several:
             return None
         value = self.program.value(step.places[0])
@@ -254,15 +276,15 @@ class _Grouping:
 
     def _domain(self, value, step: Step) -> Domain | None:
         size = np.size(value)
-        for x in step.arguments:  # numbers for each row, of a group whose arrays are larger
+        for x in step.arguments:  # a number for each row, in a group whose arrays are larger
             made = self.local.get(self.root(x)) if isinstance(x, Place) else None
             if made and made[1] == COLUMN and made[0].width > 1 and made[0].rows == size:
                 return made[0]
-        return self.of_rows.get(size) or self.domains.get(size)
+        return self.product_domains.get(size) or self.domains.get(size)
 
     @functools.cached_property
-    def of_rows(self) -> dict[int, Domain]:
-        """The domains of products with vectors, by the numbers of rows: vectors go with them."""
+    def product_domains(self) -> dict[int, Domain]:
+        """The domains of matrix-vector products by their number of rows, which steps on the vectors join."""
         found = {}
         for step in self.given:
             if not isinstance(step, Rows) and step.name in PRODUCTS:
@@ -272,15 +294,15 @@ class _Grouping:
         return found
 
     def _instruction(self, ufunc, arguments, out, value, domain: Domain, over: str) -> Instruction | None:
-        """The instruction of a ufunc, of ``where``, or of a power by a whole number."""
+        """Return the instruction of a ufunc, of ``np.where``, or of an integer power; None if it is unsupported."""
         given = [x.dtype if isinstance(x, Inner) else _dtype_of(self.example(x)) for x in arguments]
         if ufunc is np.where:
             dtypes: tuple[Any, ...] = (BOOL, value.dtype, value.dtype, value.dtype)
             if given[0] not in (BOOL, bool) or value.dtype not in FLOATS:
                 return None
-            loop = self._own(f"where{value.dtype.itemsize}", "where" if value.dtype == FLOATS[0] else "")
+            loop = self._machine_loop(f"where{value.dtype.itemsize}", "where" if value.dtype == FLOATS[0] else "")
         elif isinstance(ufunc, int):
-            dtypes, loop = (FLOATS[0], FLOATS[0]), self._own(f"power{ufunc}.tile", f"power{ufunc}")
+            dtypes, loop = (FLOATS[0], FLOATS[0]), self._machine_loop(f"power{ufunc}.tile", f"power{ufunc}")
         else:
             try:
                 dtypes = ufunc.resolve_dtypes((*given, None))
@@ -307,22 +329,25 @@ class _Grouping:
             return None
         return Instruction(loop, (*operands, Operand(out, over, dtypes[-1])), over)
 
-    def _own(self, title: str, name: str = "", data: int = 0) -> Loop:
-        """A loop of the machine's."""
+    def _machine_loop(self, title: str, name: str = "", data: int = 0) -> Loop:
+        """Return a loop in the machine's module."""
         return Loop(self.machine.address(title), data, name)
 
     def _loop(self, ufunc: np.ufunc, *dtypes) -> Loop | None:
-        """NumPy's loop, or the machine's, which a wave's calls for large elements."""
+        """Return the machine's loop for a ufunc if there is one, else NumPy's.
+
+        The machine's sine and cosine call NumPy's loop for large elements.
+        """
         found, name = tile_run.loop(ufunc, *dtypes), _FUNCTIONS.get(ufunc)
         if found is None or name is None or dtypes[0] != FLOATS[0] or not machines.has_fused():
             return found
         if FUNCTIONS[name].largest == math.inf:
-            return self._own(f"{name}.tile", name)
-        return found if found.data else self._own(f"{name}.tile", data=found.address)
+            return self._machine_loop(f"{name}.tile", name)
+        return found if found.data else self._machine_loop(f"{name}.tile", data=found.address)
 
     @rule("tiles", "reshape", "expand_dims", "squeeze", "ravel", "broadcast_to", "real", "conj")
     def _alias(self, step: Step, value) -> None:
-        """Return None: the result is the operand seen otherwise, which is not computed."""
+        """Return None: the result is a view of the operand, so there is nothing to compute."""
 
     @rule("tiles", "sum", "mean", "max", "min")
     def _reduction(self, step: Step, value) -> Work | None:
@@ -346,13 +371,13 @@ class _Grouping:
         if kind is None:
             return None
         operand = self.operand(x, shape, domain, value.dtype)
-        add, copy = self._reducing(ufunc, value.dtype), tile_run.loop(np.positive, value.dtype, value.dtype)
+        add, copy = self._reduction_loop(ufunc, value.dtype), tile_run.loop(np.positive, value.dtype, value.dtype)
         if operand is None or add is None or copy is None:
             return None
         out = Operand(step.places[0], kind, value.dtype)
         divisor = float(size / max(np.size(value), 1)) if step.name == "mean" else 1.0
-        # A sum over rows is a product with ones, of which 32 columns are taken at once. Each number is rounded once, as
-        # in NumPy's sum row by row; only the order is another one, as tiles have parts and the last columns four sums.
+        # A sum over rows is a product with a vector of ones, which computes 32 columns at a time. Products with 1 are
+        # exact, so only the order differs from NumPy's sum: tiles have partial sums, and the last columns four.
         if (
             kind == ROW
             and operand.kind == FULL
@@ -362,7 +387,7 @@ class _Grouping:
         ):
             ones = Operand(Inner(), COLUMN, value.dtype)
             fill = Instruction(copy, (Operand.number(1.0, value.dtype), ones), COLUMN)
-            product = Instruction(self._own("vecmat.tile"), (operand, ones, out), PRODUCT)
+            product = Instruction(self._machine_loop("vecmat.tile"), (operand, ones, out), PRODUCT)
             return Work(domain, [fill, product], out, ufunc, divisor)
         is_divided = kind == COLUMN and divisor != 1.0
         total = Operand(Inner(), COLUMN, value.dtype) if is_divided else out
@@ -378,7 +403,7 @@ class _Grouping:
         return Work(domain, instructions, out)
 
     def _factors(self, step: Step) -> Factors | None:
-        """The factors of a product of a matrix and a vector; None where it is something else."""
+        """Return the factors of a matrix-vector product; None if the step is another product."""
         first, second = step.arguments
         if not isinstance(first, Place) or not isinstance(second, Place):
             return None
@@ -386,14 +411,14 @@ class _Grouping:
         if len(a) == 1 and len(b) == 2:
             found = Factors(second, True, first)
         elif len(a) == 2 and (len(b) == 1 or len(b) == 2 and b[1] == 1):
-            source = self._turned(first)
+            source = self._transposed(first)
             found = Factors(first, False, second) if source is None else Factors(source, True, second)
         else:
             return None
         return found if self.example(found.matrix).flags.c_contiguous else None
 
-    def _turned(self, matrix: Place) -> Place | None:
-        """The matrix of which this one is the transpose: of constants the one that is multiplied first."""
+    def _transposed(self, matrix: Place) -> Place | None:
+        """Return the matrix whose transpose this one is, or None; constants are compared by their values."""
         if matrix in self.program.constants and matrix not in self.turned and matrix not in self.upright:
             value = self.example(matrix)
             for place in self.upright:
@@ -407,7 +432,7 @@ class _Grouping:
 
     @rule("tiles", "matmul", "dot")
     def _product(self, step: Step, value) -> Work | None:
-        """A product of a matrix and a vector: a number for each row, or of the transpose a sum over rows."""
+        """Return a matrix-vector product: a number for each row or, for the transpose, a sum over rows."""
         factors = self._factors(step)
         if factors is None or value.dtype not in FLOATS:
             return None
@@ -415,14 +440,14 @@ class _Grouping:
         domain = self.domains.get(self.size(matrix))
         if domain != self.shape(matrix) or any(self.example(x).dtype != value.dtype for x in (matrix, vector)):
             return None
-        if self.seen(matrix, FULL, domain) != FULL:  # repeated rows or columns, which are not in memory
+        if self.source_kind(matrix, FULL, domain) != FULL:  # a broadcast view, whose elements are not all in memory
             return None
         loop, copy = (tile_run.loop(f, *[value.dtype] * (f.nin + 1)) for f in (np.matmul, np.positive))
         if loop is None or copy is None:
             return None
         if value.dtype == FLOATS[0] and machines.has_fused():
-            loop = self._own("vecmat.tile" if is_turned else "matvec.tile")
-        kind = self.seen(vector, COLUMN if is_turned else ROW, domain)
+            loop = self._machine_loop("vecmat.tile" if is_turned else "matvec.tile")
+        kind = self.source_kind(vector, COLUMN if is_turned else ROW, domain)
         source = Place(self.root(vector))
         instructions: list[Instruction] = []
         if source in self.folded or self.size(source) == 1:
@@ -441,16 +466,16 @@ class _Grouping:
         instructions.append(Instruction(loop, (of_all, operand, out), PRODUCT))
         return Work(domain, instructions, out, np.add if is_turned else None)
 
-    def _reducing(self, ufunc: np.ufunc, dtype: np.dtype) -> Loop | None:
-        """The loop of a reduction."""
+    def _reduction_loop(self, ufunc: np.ufunc, dtype: np.dtype) -> Loop | None:
+        """Return the loop of a reduction, the machine's own for sums of float64."""
         found = tile_run.loop(ufunc, dtype, dtype, dtype)
         if found and ufunc is np.add and dtype == FLOATS[0]:
-            return self._own("sum.tile", "add", found.address)
+            return self._machine_loop("sum.tile", "add", found.address)
         return found
 
     @rule("tiles", "softmax", "log_softmax", "logsumexp")
-    def _of_rows(self, step: Step, value) -> Work | None:
-        """``softmax`` and its like, of which each row is a distribution."""
+    def _softmax(self, step: Step, value) -> Work | None:
+        """Return ``softmax``, ``log_softmax`` or ``logsumexp`` along rows as instructions."""
         x, domain = step.arguments[0], self._domain(self.example(step.arguments[0]), step)
         shape, dtype = self.shape(x), value.dtype
         if domain is None or dtype not in FLOATS or math.prod(shape) != domain.rows * domain.width:
@@ -465,30 +490,30 @@ class _Grouping:
         instructions: list[Instruction] = []
 
         def call(ufunc, *operands: Operand, kind: str = FULL, out: Operand | None = None) -> Operand:
-            of_rows = all(o.kind in (COLUMN, ONE) for o in operands)
+            product_domains = all(o.kind in (COLUMN, ONE) for o in operands)
             found = self._loop(ufunc, *[dtype] * (len(operands) + 1))
             out = out or Operand(Inner(), kind, dtype)
             assert found is not None
-            instructions.append(Instruction(found, (*operands, out), COLUMN if of_rows else FULL))
+            instructions.append(Instruction(found, (*operands, out), COLUMN if product_domains else FULL))
             return out
 
-        def over_row(ufunc, x: Operand) -> Operand:
+        def reduce_rows(ufunc, x: Operand) -> Operand:
             out = Operand(Inner(), COLUMN, dtype)
-            add, copy = self._reducing(ufunc, dtype), tile_run.loop(np.positive, dtype, dtype)
+            add, copy = self._reduction_loop(ufunc, dtype), tile_run.loop(np.positive, dtype, dtype)
             assert add is not None and copy is not None
             instructions.append(Instruction(add, (out, x, out), FULL, (copy, IDENTITIES[ufunc])))
             return out
 
-        top = over_row(np.maximum, operand)
+        top = reduce_rows(np.maximum, operand)
         less = call(np.subtract, operand, top)
         powers = call(np.exp, less)
-        total = over_row(np.add, powers)
+        total = reduce_rows(np.add, powers)
         result = Operand(Place(step.places[0]), COLUMN if step.name == "logsumexp" else FULL, dtype)
         if step.name == "softmax":
             call(np.divide, powers, total, out=result)
         elif step.name == "log_softmax":
             call(np.subtract, less, call(np.log, total, kind=COLUMN), out=result)
-        else:  # the largest where that is infinite
+        else:  # `fmax` selects the maximum where it is infinite and the sum is NaN
             found = call(np.add, call(np.log, total, kind=COLUMN), top, kind=COLUMN)
             call(np.fmax, found, top, out=result)
         return Work(domain, instructions, result)
@@ -496,15 +521,16 @@ class _Grouping:
     # Groups.
 
     def steps(self) -> list:
-        """All steps in an order in which groups stand together, as one step each."""
-        # A group runs as one call, so nothing that it reads may be computed from its own results. All steps have a
-        # level: a step reads what is of its level or below, and groups are of the steps of one level and domain. Within
-        # the level groups come first, then NumPy's calls, which may read what groups make. A step of a group that reads
-        # what another group or a call of this level makes cannot run with it, and goes one level up; only what the
-        # tiles themselves hold does not count. A part of a sum is such a value: it is whole once all tiles are done.
+        """Return all steps, reordered, with each group as one step."""
+        # A group runs as one call, so nothing that it reads may be computed from its own results. Each step has a level
+        # and reads only values of its level or below; a group consists of the steps of one level and domain. Within a
+        # level, groups come first, then NumPy calls, which may read the groups' results. A step of a group that reads
+        # the result of another group or of a NumPy call of this level moves one level up; values within the group's own
+        # tiles do not count. A result that is combined from the tiles' parts is not within a tile: it is complete only
+        # after all tiles.
         works: list[Work | None] = []
         level: dict[int, int] = {}
-        maker: dict[int, Domain | None] = {}  # of a value within a group's tiles
+        maker: dict[int, Domain | None] = {}  # the domain of each value within a group's tiles
         levels = []
         for step in self.given:
             work = self.work(step)
@@ -512,10 +538,10 @@ class _Grouping:
             at = 0
             factors = self._factors(step) if work is not None and step.name in PRODUCTS else None
             for place in step.uses:
-                if factors is not None and place != factors.vector:  # the vector is read as it is
+                if factors is not None and place != factors.vector:  # only the matrix is read through its transpose
                     place = self.turned.get(place, place)
                 if place in level:
-                    within = work is not None and self._is_of_tile(work, maker, self.root(place))
+                    within = work is not None and self._is_within_tile(work, maker, self.root(place))
                     at = max(at, level[place] + (work is not None and not within))
             levels.append(at)
             for place in step.places:
@@ -529,17 +555,17 @@ class _Grouping:
         return self._ordered(works, levels)
 
     def _is_alias(self, step: Step) -> bool:
-        """True if the result has its operand's bytes: of complex numbers ``real`` and ``conj`` have other ones."""
+        """Return True if the result has the bytes of its operand; ``real`` and ``conj`` of complex arrays do not."""
         operand = step.arguments[0]
         if rule_of("tiles", step.name) is not _Grouping._alias or not isinstance(operand, Place):
             return False
         dtypes = [_dtype_of(self.program.value(x)) for x in (step.places[0], operand)]
         return dtypes[0] == dtypes[1] and (step.name not in ("real", "conj") or dtypes[0].kind != "c")
 
-    def _is_of_tile(self, work: Work, maker: dict[int, Domain | None], place: int) -> bool:
-        """True if instructions take a value of their domain as it lies there, so that a tile has what it reads of it.
+    def _is_within_tile(self, work: Work, maker: dict[int, Domain | None], place: int) -> bool:
+        """Return True if a step reads a value of its domain with the kind it has there, so only within the tile.
 
-        Of a square matrix a number for each row may be taken as a row, all of which each tile reads.
+        For a square matrix, a number for each row may also be read as a row; each tile then needs all of its elements.
         """
         if maker.get(place) != work.domain:
             return False
@@ -563,7 +589,7 @@ class _Grouping:
         return list(itertools.chain.from_iterable(found))
 
     def _is_worth(self, works, members: list[int]) -> bool:
-        """True if a group is faster than NumPy's calls."""
+        """Return True if a group is faster than NumPy calls."""
         if sum(len(works[i].instructions) for i in members) >= FEWEST:
             return True
         return any(self.given[i].function in _FUNCTIONS or works[i].domain.rows >= PARALLEL for i in members)
@@ -572,20 +598,19 @@ class _Grouping:
         return not isinstance(step, Rows) and self._source(step) is not None and step.places[0] not in needed
 
     def _source(self, step: Step) -> int | None:
-        """The array of which a step's result is a view."""
+        """Return the slot that a step's result is a view or the transpose of, or None."""
         return self.alias.get(step.places[0], self.turned.get(step.places[0]))
 
     @functools.cached_property
     def views(self) -> dict[int, int]:
-        """The numbers of the steps whose results are views, by the places of these; once all aliases are known."""
+        """For each slot that is a view, the number of its step; complete only after all steps have a level."""
         of_arrays = [(i, step) for i, step in enumerate(self.given) if not isinstance(step, Rows)]
         return {step.places[0]: i for i, step in of_arrays if self._source(step) is not None}
 
     def _needed(self, groups, works, within: set[int]) -> set[int]:
-        """The places that must be arrays: those that others than their group read."""
-        # What no one outside reads is never an array. So a group whose values a call of NumPy's reads must write them,
-        # and a view of an array needs the array: from the last step to the first, as a view that is not needed itself
-        # needs nothing.
+        """Return the slots that must be arrays, because their readers include others than their group."""
+        # Operands of NumPy calls must be arrays, and a view needs the array that it is a view of. The steps are visited
+        # from the last to the first, as a view that is not needed itself needs nothing.
         needed = set(self.wanted)
         group_of = {self.given[i].places[0]: key for key, members in groups.items() for i in members}
         for key, members in groups.items():
@@ -604,9 +629,9 @@ class _Grouping:
         steps = [self.given[i] for i in members]
         outputs = [step.places[0] for step in steps if step.places[0] in needed]
         done = [(step, works[i]) for step, i in zip(steps, members)]
-        writing = Writing(self.program, domain, done, outputs, self._own("spread.tile", "copy"))
+        writing = Writing(self.program, domain, done, outputs, self._machine_loop("spread.tile", "copy"))
         plan, inputs, written = writing.plan()
-        redone = self._redone(inputs, members)
+        redone = self._numpy_steps(inputs, members)
         unread = {p for step in redone for p in step.uses if p in self.program.constants}.difference(inputs)
         constants = {p: self._constant(p) for p in unread}
         compiled = functools.partial(tile_compiler.compiled, plan, written, self.machine)
@@ -615,8 +640,8 @@ class _Grouping:
         function.names = Counter(step.name for step in steps)
         return Step(NATIVE, function, tuple(map(Place, inputs)), tuple(outputs), True)
 
-    def _redone(self, inputs: list[int], members: list[int]) -> list[Step]:
-        """The steps of NumPy's that do the same, with those by which they see arrays otherwise."""
+    def _numpy_steps(self, inputs: list[int], members: list[int]) -> list[Step]:
+        """Return NumPy steps that compute the same as a group, including the views that they read."""
         found, known = set(members), {*inputs, *self.program.constants}
         read = [place for i in members for place in self.given[i].uses]
         while read:
@@ -632,9 +657,12 @@ class _Grouping:
 
 
 def _operation(grouping: _Grouping, step: Step) -> list[tuple[Any, tuple, Any]] | None:
-    """An elementwise step as ufuncs, or ``np.where``, with their arguments and results; None where it is not that."""
+    """Return an elementwise step as a list of functions, arguments and results; None if that is not possible.
+
+    A function is a ufunc, ``np.where``, or an integer exponent.
+    """
     out, arguments = step.places[0], step.arguments
-    own = rule_of("ufuncs", step.name)  # of a kernel that is several functions of NumPy's, or is quicker as others
+    own = rule_of("ufuncs", step.name)  # for kernels of several ufuncs, or that are faster as others
     if own is not None:
         return own(grouping, out, *arguments)
     ufunc: Any = step.function
@@ -663,7 +691,7 @@ def _power(grouping: _Grouping, out, x, exponent):
 
 @rule("ufuncs", "softplus")
 def _softplus(grouping: _Grouping, out, x):
-    """NumPy's ``logaddexp(x, 0)``, whose loop computes one element at a time."""
+    """Return ``logaddexp(x, 0)`` as several ufuncs; the loop of ``np.logaddexp`` is not vectorized."""
     size, less, small, rest, top = (Inner() for _ in range(5))
     return [
         (np.absolute, (x,), size),
@@ -704,7 +732,7 @@ def _relu(grouping: _Grouping, out, x):
 
 
 def _dtype_of(value) -> Any:
-    """The dtype of an array; the type of a number of Python's, which takes another's."""
+    """Return the dtype of an array, or the type of a Python number, which adopts the dtype of other operands."""
     return value.dtype if isinstance(value, (np.ndarray, np.generic)) else type(value)
 
 
