@@ -165,7 +165,7 @@ def _are_close(x: Any, y: Any, units: int) -> bool:
         size, errors, unit = np.abs(b), np.abs(a[differs] - b[differs]), units * float(_eps(b.dtype))
         if not np.isfinite(a[differs]).all():
             return False
-        # Elements near 0 among larger ones are differences of these.
+        # A small element among larger ones is often a difference of these, so it is compared with their size.
         return bool((errors <= unit * size[differs]).all()) or bool(
             (errors <= unit * np.maximum(size[differs], np.median(size[np.isfinite(size)]))).all()
         )

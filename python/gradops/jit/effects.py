@@ -1,4 +1,8 @@
-"""Decide whether a function may run more often than the user calls it, because it has no effects."""
+"""Side effects: decide whether a function only computes, so that it may run more often than the user calls it.
+
+:class:`.compiled.FunctionCheck` repeats calls of such functions to compare results. The answer is conservative: it is
+True only if the bytecode of all functions that are reached shows no effect.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ _BUILTINS = frozenset(
     ValueError TypeError ArithmeticError ZeroDivisionError NotImplementedError AssertionError IndexError
     KeyError""".split()
 )
-"""Names of Python's own that only compute."""
+"""Builtins that only compute."""
 _LIBRARIES = frozenset("gradops numpy math cmath scipy operator functools itertools".split())
 _DOING = frozenset(
     """print open input write writelines save savez savetxt savemat tofile dump dumps load loadtxt fromfile memmap
@@ -34,18 +38,18 @@ _DOING = frozenset(
     set_epsilon set_check backward step zero_grad sleep time perf_counter system popen run call
     register_hook""".split()
 )
-"""Names of methods and functions of libraries that do more than compute, or whose results differ from call to call."""
+"""Names of functions and methods that have effects, or whose results differ from call to call."""
 _OF_OTHERS = "gradops.interop", "gradops.text"
-"""Modules whose functions call R, or models."""
+"""Modules whose functions call R or models of other libraries."""
 _CACHED = type(functools.lru_cache(abs))
-"""The type of functions with a cache, whose own function is looked into by itself."""
+"""The type of functions with a cache; the function inside is examined separately."""
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.ndarray, np.generic, np.dtype)
 
 
 def only_computes(captured: Captured) -> bool:
-    """True if everything a function reaches is known to have no effects.
+    """True if nothing that a function reaches has effects.
 
-    Unknown things count as effects: iterators, objects of other libraries, compiled functions.
+    Unknown objects count as having effects: iterators, objects of other libraries, compiled functions.
     """
     return all(_is_pure(f) for f, *_ in captured.functions) and all(_is_harmless(x) for _, x, _ in captured.cells)
 
@@ -76,7 +80,7 @@ def _is_harmless_global(f: types.FunctionType, name: str) -> bool:
 
 
 def _is_harmless(value: Any) -> bool:
-    """True of data, of functions of libraries that compute, and of the user's, which are looked into by themselves."""
+    """True for data, for functions of known libraries, and for the user's functions, which are examined separately."""
     pending, seen = [value], set()
     while pending:
         value = pending.pop()
@@ -105,7 +109,7 @@ def _is_harmless_item(value: Any) -> bool:
 
 
 def calls_others(rows: Rows) -> bool:
-    """True if a row calls code that is not gradops', NumPy's or SciPy's, which may do more than compute."""
+    """True if a row calls code of other packages than gradops, NumPy or SciPy, which may have effects."""
     return any(map(_calls_others, rows.operations))
 
 

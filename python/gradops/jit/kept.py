@@ -1,8 +1,10 @@
-"""What a loop computes that a later one computes again: kept for each row, where that costs less.
+"""Save what a loop computes for a later loop that would compute it again, where saving costs less.
 
-The derivative of a loop goes through the states before its rows and does each row's steps again. Sums and products cost
-less than an array of their results. Exponentials and other functions, products of matrices, and systems of equations do
-not: the later loop reads them. All derivatives are taken by then, so that what was traced stays as it is.
+The derivative of a loop reads the saved states in reverse order and computes each iteration's rows again. For sums and
+products this is cheaper than an array of their results. For exponentials and other functions, matrix products and
+linear solves it is not: the first loop then returns their results stacked over its iterations, and the later loop reads
+them. :func:`with_kept` runs once on a finished program, when all derivatives have been taken, so the traced bodies are
+not changed.
 """
 
 from __future__ import annotations
@@ -20,11 +22,11 @@ from .steps import Step, key_of
 from .table import Rows
 
 LARGEST = 1_000_000
-"""Elements of an array that is kept, as native code has them."""
+"""The largest size in elements of a saved array; native code has the same limit."""
 
 
 def with_kept(program: Program, rows: Rows) -> Rows:
-    """The rows of a program, whose loops read what earlier ones computed; the same object if none does."""
+    """Return a program's rows with loops that read saved values of earlier loops; the same object if none does."""
     scans = [what.number for what in rows.operations if what.name == "scan"]
     loops = np.flatnonzero(np.isin(rows.words[:, 0], scans)).tolist() if len(scans) > 1 else []
     before = {i: rows.table.step(rows.words[i].tolist()) for i in loops}
@@ -45,7 +47,7 @@ def with_kept(program: Program, rows: Rows) -> Rows:
 
 
 def _step(step: Step, body, rows: list[Any] | None = None, places: list[Any] | None = None) -> Step:
-    """A loop's step with another body, and with other rows or results."""
+    """Return a loop's step with another body, and with other rows or results where given."""
     loop, state, before, held = step.arguments
     loop = type(loop)(body, loop.carries, loop.count, loop.reverse, loop.kept)
     given = before if rows is None else tuple(rows)
@@ -53,7 +55,7 @@ def _step(step: Step, body, rows: list[Any] | None = None, places: list[Any] | N
 
 
 def _together(program: Program, first: Step, later: Step) -> tuple[Step, Step]:
-    """Both steps, of which the later one's loop reads what the first one's keeps."""
+    """Return two loop steps of which the second reads values that the first saves; unchanged if nothing is worth it."""
     loop, _, rows, held = first.arguments
     again, _, later_rows, later_held = later.arguments
     results, ends = list(first.places), loop.carries + loop.stacked
@@ -86,11 +88,14 @@ def _together(program: Program, first: Step, later: Step) -> tuple[Step, Step]:
 
 
 def _split(body, again, same: dict[int, int], largest: int) -> tuple[list, dict[int, int], list]:
-    """The steps of a body, the places of the other one that are kept by those of the first, and the other one's steps.
+    """Split the work of two loop bodies.
+
+    Returns the steps of the first body; the saved values as places of the second body with their places in the first;
+    and the steps that remain in the second body.
 
     Args:
-        same: the inputs of the first body by those of the other one that are the same; other places are added.
-        largest: elements of a value that is kept.
+        same: places of the second body with their equal places in the first: at first the inputs; others are added.
+        largest: the largest number of elements of a saved value.
     """
     mine, others = list(body.rows), list(again.rows)
     made: dict[Any, Step] = {}
@@ -100,7 +105,7 @@ def _split(body, again, same: dict[int, int], largest: int) -> tuple[list, dict[
         if step.name == "logsumexp":
             softmaxes[_key(body.program, step, "softmax", step.arguments[:2])] = step
     found: dict[int, Step] = {}
-    """By the place of a softmax the step whose exponentials it shares."""
+    """By the place of a softmax, the logsumexp step whose exponentials it can share."""
     for step in others:
         key = _key(again.program, step, same=same)
         if key is None:
@@ -126,13 +131,13 @@ def _split(body, again, same: dict[int, int], largest: int) -> tuple[list, dict[
         elif needed:
             rest.append(step)
             wanted.update(step.uses)
-    # Before, as the compiler takes exponentials that stand before those that it needs.
+    # The softmax goes before the logsumexp, as the compiler shares the exponentials of an earlier step.
     steps = [x for step in mine for x in ([before[id(step)], step] if id(step) in before else [step])]
     return steps, kept, rest[::-1]
 
 
 def _key(program: Program, step: Step, name: str = "", arguments: tuple = (), same: dict | None = None):
-    """The key of a call, with constants by their bits; None where it has none, or reads what is not ``same``."""
+    """Return the key of a call, with constants by their bits; None if it reads other places than those of ``same``."""
 
     def part(x):
         if x.__class__ is not Place:
@@ -149,7 +154,7 @@ def _key(program: Program, step: Step, name: str = "", arguments: tuple = (), sa
 
 
 def _is_costly(program: Program, step: Step, largest: int) -> bool:
-    """True if a step's results, of so many elements at most, cost more than to keep them."""
+    """True if computing a step's results costs more than saving them; ``largest`` bounds their elements."""
     size = sum(np.size(program.value(place)) for place in step.places)
     if size > largest:
         return False
