@@ -88,13 +88,13 @@ def _is_array(x) -> bool:
 def branch(outer: Program, op: str, index, functions: list[Callable]) -> list:
     """Record a branch; return the leaves that the function chosen by an index or truth value gives.
 
-    # While tracing, all functions run, not only the chosen one. A side effect of one would occur whichever is chosen,
-    # so side effects raise an error.
+    Raises:
+        ArgumentError: the functions give different shapes or dtypes.
     """
     at = outer.written(data_of(index))
     captured = Captured(functools.partial(list, functions))
-        # While tracing all functions run, not only the chosen one. A side effect of one would occur whichever is
-        # chosen, so side effects raise an error.
+    # While tracing, all functions run, not only the chosen one. A side effect of one would occur whichever is chosen,
+    # so side effects raise an error.
     bodies = [Body(outer, lambda f=f: [f()]) for f in functions]
     captured.refuse_changes()
     kinds = [[(np.shape(x), x.dtype) for x in body.values(0)] for body in bodies]

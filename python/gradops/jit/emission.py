@@ -91,6 +91,7 @@ class Sole(NamedTuple):
         results: the indices, among the run's results, of the outputs and then of ``holds``.
         holds: True if the last result is the truth value of the guards.
     """
+
     run: native.Run
     inputs: list[int]
     results: list[int]

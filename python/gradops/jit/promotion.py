@@ -79,7 +79,7 @@ def _positive(x: Traced):
 
 
 def _squaring(power: Callable) -> Callable:
-    """Return ``**`` for traced arrays; for ``x**2`` of truth values NumPy squares, and ``np.power`` has another dtype."""
+    """Return ``**`` for traced arrays. NumPy's ``x**2`` of truth values has another dtype than ``np.power``."""
 
     def operate(self, exponent, *modulus):
         if exponent.__class__ is int and exponent == 2 and self.dtype == bool:

@@ -52,7 +52,7 @@ class SparseHessian:
         :meth:`values` has derivatives of every order with respect to all inputs.
 
     Examples:
-        A chain needs three colours whatever its length; also the derivative of an element with respect to a parameter:
+        A chain needs three colours whatever its length; an element can be differentiated with respect to a parameter:
 
         >>> import numpy as np
         >>> import gradops

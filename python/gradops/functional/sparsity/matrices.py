@@ -1,4 +1,4 @@
-"""Sparse Jacobians and Hessians: where they can be other than 0, and their elements from a few products.
+"""Sparse Jacobians and Hessians: where they may be nonzero, and their elements from a few products.
 
 The product with a vector is recorded as a program. Where the program's result depends on an element of the vector, the
 matrix may be nonzero; so the pattern follows the derivative rules, including custom gradients. Columns are then

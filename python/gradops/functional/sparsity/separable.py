@@ -52,7 +52,7 @@ class AffineParts:
 
     @functools.cached_property
     def gradients(self) -> list:
-        """The derivatives of ``y`` with respect to each of the ends, as if no end were computed from another."""
+        """The derivatives of ``y`` with respect to each end, as if no end were computed from another."""
         targets: Any = [GradientEdge(e if isinstance(e, Node) else AccumulateGrad(e), None) for e in self.ends]  # type: ignore[arg-type]
         found = engine.run([self._y], [engine.seed(self._y, None, True)], True, True, targets, self._others)
         return [found[key(edge)][1] if key(edge) in found else None for edge in self.ends]
@@ -116,7 +116,7 @@ class AffineParts:
 
     @property
     def are_taken(self) -> bool:
-        """Whether the derivatives by the ends are recorded, and so best taken."""
+        """True if the derivatives with respect to the ends are recorded, and should be used."""
         return bool(self._products)
 
     def pattern_by_ends(self):
@@ -224,7 +224,7 @@ class SeparableHessian:
         self.pays = len(of) < _saved(starts, products, size + count)
 
     def elements(self, parts: AffineParts):
-        """The elements of ``H``, in the order of its pattern."""
+        """Return the elements of ``H`` in the order of its pattern."""
         maps = ops.reshape(parts.columns(self._colors), (-1,))
         by_ends = ops.reshape(parts.products(self._colors_of_ends), (-1,))
         first, second = (ops.take(maps, places, 0) for places in self._of_maps)
