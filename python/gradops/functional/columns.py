@@ -123,7 +123,7 @@ class _Group:
 
 
 class _Columns:
-    """The vectorized function. Each element of each value has a number, by which the arrays below are indexed."""
+    """The vectorized function. Each element of each value has a number, the index in the arrays below."""
 
     def __init__(self, program, inputs: list[int], rows: Rows, output: int):
         self._program = program
@@ -380,7 +380,7 @@ class _Columns:
     # The function.
 
     def _arrange(self) -> None:
-        """Give the results of each group successive positions, and plan what each operation reads from which group."""
+        """Give the results of each group successive positions, and plan the reads of each group."""
         self.groups = [self._groups[key] for key in sorted(self._groups, key=lambda key: key[0])]
         inputs = [np.ravel(x) for _, x in self._inputs]
         starts = np.cumsum([0, *map(len, inputs), *(len(group.results) for group in self.groups)])

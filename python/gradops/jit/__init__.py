@@ -93,8 +93,8 @@ def jit(f: Callable[P, R], static_argnums: int | tuple[int, ...] = (), native: b
     clocks, files, names in ``eval()``, attributes that distinguish equal static arguments, and writes that torch does
     not count (``w.data.mul_(2)``). A random generator that ``f`` makes without a seed gives the numbers of the trace.
 
-    A function holds up to 256 programs (``MOST`` in ``gradops.jit.compiled``), including those of the 128 signatures
-    used last; dropped ones are compiled again when needed.
+    A function holds up to 256 programs (``MOST`` in ``gradops.jit.compiled``). The programs of the 128 signatures used
+    last are always among them; dropped programs are compiled again when needed.
 
     Gradient:
         The result is differentiable: ``grad(jit(f))`` differentiates ``f``; calls with variables and tracers run ``f``

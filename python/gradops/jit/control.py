@@ -59,7 +59,7 @@ class Recorder:
         if self.unrolled or upper - lower < FEWEST:
             return NotImplemented
         # The loop counter is traced, so a function that needs it as an integer (for a Python list, or in R) fails here,
-        # and its loop is unrolled instead. By then the function has run in part. If it has changed something outside,
+        # and its loop is unrolled instead. The function has then run in part. If it has changed something outside,
         # unrolling would repeat the change, so that raises an error.
         captured = Captured(step)
         try:

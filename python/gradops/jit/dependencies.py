@@ -1,4 +1,4 @@
-"""What a traced function reads from outside, and a test for changes since the trace.
+"""Find everything that a traced function reads from outside, and test whether it has changed since the trace.
 
 A trace holds the values that the function found in closures, global variables and objects: by reference if an array
 went straight into an operation, by value if something was computed from it first, or if the function branched on it.
@@ -123,7 +123,7 @@ class Captured:
         self._waiting: dict[str, list[Any]] = {}  # objects by the name of an attribute that no function names so far
         self._attributes: list[tuple[Any, str]] = []  # pairs of an object and an attribute still to be stored
         self._noted: set[tuple[int, str]] = set()
-        self._made: set[type] = set()  # classes of which objects may be made inside
+        self._made: set[type] = set()  # classes whose objects functions may make
         self._to_import: set[str] = set()  # modules that functions import, and that are not imported yet
         while self._queue or self._attributes:
             if self._queue:
@@ -340,7 +340,7 @@ class Captured:
         self._visit_methods(type(value), made=False)
 
     def _visit_methods(self, kind: type, made: bool) -> None:
-        """Store the methods of a class that Python calls, and those that a library's base class may call.
+        """Store the methods of a class that Python or a library's base class may call.
 
         Args:
             made: True if functions may make objects of the class.
@@ -451,7 +451,7 @@ class Captured:
             self._look_up(own, name, where)
 
     def _users_classes(self, kind: type) -> list[type]:
-        """Return the classes of ``kind`` whose methods are read: not those of libraries and other installed packages."""
+        """Return the classes of ``kind`` that are the user's, not of a library or another installed package."""
         return [k for k in kind.__mro__ if self._is_users(k.__module__)]
 
     def _is_users(self, module: str) -> bool:
@@ -729,8 +729,8 @@ def _differs(now: np.ndarray, then: np.ndarray) -> bool:
     """True if an array has other bits than its copy; the order in memory does not count."""
     if now.shape != then.shape or now.dtype != then.dtype:
         return True
-    # By bits where possible: a NaN or a missing date differs from itself, and 0.0 equals -0.0, though they are on
-    # different branches of a square root.
+    # Bits are compared if possible: a NaN or a missing date differs from itself, and 0.0 equals -0.0, though they are
+    # on different branches of a square root.
     if now.dtype.kind == "c":
         return _differs(now.real, then.real) or _differs(now.imag, then.imag)
     if now.dtype.kind in "biufmM" and now.itemsize in (1, 2, 4, 8):

@@ -45,7 +45,7 @@ def function(
     Args:
         outputs: places of traced arrays, or values that do not depend on the inputs.
         holds: the place of a truth value; the function returns None where it is false.
-        rows: the rows of the program, if they are not those of its table.
+        rows: the rows of the program, if a pass has changed them; by default all rows of its table.
         is_called: True if a caller gets the results for the values of the trace.
         is_repeated: True for a function that a loop calls for each row.
 
@@ -53,7 +53,7 @@ def function(
         A function with these attributes: its ``source``; its number of ``steps``; ``native``, a report of the native
         ones; ``sole``, its :class:`Sole` if it is one run of native code; ``verification``, its
         :class:`.Verification` if checks are on; and ``proof``, the results for the values of the trace if
-        ``is_called`` and they are right.
+        ``is_called`` is True and they are right.
     """
     wanted = {o.index for o in (*outputs, holds) if isinstance(o, Place)}
     original = needed_rows(program, wanted, among=rows)

@@ -32,8 +32,8 @@ class Answers(list):
     """The values that a traced function has read, in order.
 
     Attributes:
-        divergence: where this list first differs from those of all earlier traces: the line of the user's code, the
-            earlier value, and the new one; None while it equals the beginning of an earlier list.
+        divergence: where this list first differs from all earlier traces: the line of the user's code, the earlier
+            value, and the new one; None while it equals the beginning of an earlier list.
     """
 
     def __init__(self, earlier: Iterable[list] = ()) -> None:
@@ -60,7 +60,7 @@ class Guards:
         earlier: the answers of earlier traces.
 
     Attributes:
-        hold: a traced truth value, True if all guards hold; None if there are none.
+        hold: a traced truth value, True if all guards hold; None if the function has not read a value.
         count: the number of guards.
         answers: the values that the function has read; for arrays, hashes of their bytes.
     """
@@ -182,8 +182,8 @@ class Guarded:
     def __call__(self, *values) -> list | None:
         """Return the outputs, or None if a guard fails.
 
-        Where a guard fails, errors and warnings come from rows that the function would not have reached, so they are
-        suppressed.
+        If a guard fails, errors and warnings are suppressed: they come from rows that the function would not have
+        reached.
         """
         # A program knows only at its end whether its guards hold. It may have divided by zero in a branch that the
         # function would not take for these arguments, so NumPy's warnings are only noted. If the guards hold and

@@ -55,7 +55,7 @@ def _step(step: Step, body, rows: list[Any] | None = None, places: list[Any] | N
 
 
 def _together(program: Program, first: Step, later: Step) -> tuple[Step, Step]:
-    """Return two loop steps of which the second reads values that the first saves; unchanged if nothing is worth it."""
+    """Return two loop steps, where the second reads values that the first saves; unchanged if nothing is worth it."""
     loop, _, rows, held = first.arguments
     again, _, later_rows, later_held = later.arguments
     results, ends = list(first.places), loop.carries + loop.stacked
@@ -137,7 +137,7 @@ def _split(body, again, same: dict[int, int], largest: int) -> tuple[list, dict[
 
 
 def _key(program: Program, step: Step, name: str = "", arguments: tuple = (), same: dict | None = None):
-    """Return the key of a call, with constants by their bits; None if it reads other places than those of ``same``."""
+    """Return the key of a call, with constants by their bits; None if it reads a place that ``same`` does not have."""
 
     def part(x):
         if x.__class__ is not Place:

@@ -26,7 +26,7 @@ def needed_rows(
 
     Args:
         instead: steps that replace the rows with their results, by place.
-        among: the rows of the program, if they are not those of its table.
+        among: the rows of the program, if a pass has changed them; by default all rows of its table.
     """
     rows = program.table.rows() if among is None else among
     is_needed = bytearray(len(program.values))  # one byte per place; `marks` is a NumPy view of it

@@ -224,7 +224,7 @@ def _vjp_of(loop: Loop, edges: list) -> Callable:
         given = [None if is_absent(x) else x for x in g]
         of_results = [x is not None and is_differentiable(x) for x in given[n : n + stacked]]
         # The states before each row are also results of this step, which the backward loop reads, so a second
-        # derivative gives them cotangents. Ignoring these would drop the terms by which the rule depends on the
+        # derivative gives them cotangents. Ignoring these would drop the rule's dependence on the
         # states, and second derivatives would be wrong without an error.
         of_before = [on and x is not None for x, on in zip(given[n + stacked :], of_state)]
         before = [x if on else data_of(x) for x, on in zip(results[n + stacked :], of_state)]

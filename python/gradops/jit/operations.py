@@ -1,4 +1,4 @@
-"""Operations: what the rows of a program's table compute.
+"""Operations, which the rows of a program's table compute.
 
 An operation is a kernel with its arguments, in which :data:`OPERAND` stands for each value that a row reads. Operations
 on single numbers are shared by all programs, so R's log and native code know their numbers. Each program numbers its
@@ -25,7 +25,7 @@ NARROW = 3
 
 
 class Operation:
-    """What a row of a table computes.
+    """A kernel with its arguments, computed by rows of a table.
 
     Attributes:
         name: the name of the op.

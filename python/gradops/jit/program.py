@@ -179,7 +179,7 @@ class Program:
 
     @contextlib.contextmanager
     def inside(self, inner: Program):
-        """A scope in which calls on arrays of this program and its parents are recorded by ``inner``."""
+        """A scope in which ``inner`` records the calls on arrays of this program and its parents."""
         programs = []
         at: Program | None = self
         while at is not None:
@@ -265,7 +265,7 @@ class Program:
         return self.step(name, kernel, arguments, values) if number is None else number
 
     def step(self, name: str, kernel, arguments, values):
-        """Record a call that is not an operation on single numbers; the arguments are those of :meth:`call`."""
+        """Record a call that is not an operation on single numbers; the arguments are as for :meth:`call`."""
         kernel = direct(kernel, values)
         pattern, operands = split(arguments, Traced, place_of)
         what = self.table.interned(name, kernel, pattern, len(operands))
@@ -321,7 +321,7 @@ class Program:
         return self.table.compute(what, x, y, z)
 
     def _results(self, what: Operation, places: tuple[Any, ...], several: Any, arguments):
-        """Return new traced arrays for the results; if one is written to, those of an equal call do not change."""
+        """Return new traced arrays for the results, so that a write to one leaves the results of an equal call."""
         if several:
             return several([self._traced(self.values[p], p, arguments) for p in places])
         (place,) = places

@@ -121,7 +121,7 @@ def _answering_alike(array_function: Callable) -> Callable:
 
 
 def _method_alike(name: str, method: Callable) -> Callable:
-    """Return a method of traced arrays with results like those of NumPy's method."""
+    """Return a method of traced arrays with NumPy's dtypes and shapes."""
     own = getattr(np.ndarray, name)
 
     def call(self, *arguments, **keywords):

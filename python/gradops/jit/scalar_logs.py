@@ -327,7 +327,7 @@ _TOGETHER = Rule("numbers", vjps=(lambda g, saved, edge: g,), elementwise=True, 
 
 
 def _of_ops() -> dict[str, NumberOperation]:
-    """Return the operations that a log takes, by the name of the op: those of one or two numbers that run natively.
+    """Return the operations that a log takes, by the name of the op: one or two operands, with native code.
 
     Step functions are excluded, as their results may become R's numbers, and so are the ops of :mod:`gradops.scipy`,
     which is imported later.

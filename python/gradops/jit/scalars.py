@@ -94,7 +94,7 @@ class Numbers:
 
 
 class Batches(Numbers):
-    """The same operations on tensors, such as batches of numbers, done one by one by ops."""
+    """Runs operations one by one as ops on tensors, such as batches of numbers, instead of recording them."""
 
     def __init__(self, program: Program):
         super().__init__(program)
@@ -216,7 +216,7 @@ class Scalars(Numbers):
         return attach(traced, edge) if isinstance(edge, Node) else edge
 
     def edge(self, number: int):
-        """Return the edge to which the gradient of a number goes, or None."""
+        """Return the edge that gets the gradient of a number, or None."""
         if not self.active[number] or not self._pieces:
             return None
         edge = self._edges.get(number)  # may be a variable
@@ -247,7 +247,7 @@ class Scalars(Numbers):
         return [made.tensor(i) for i in piece.takes]
 
     def jvp(self, piece: Piece, tangents: list) -> Derivative:
-        """Return the tangents of a piece's results from those of its inputs."""
+        """Return the tangents of a piece's results, given its inputs' tangents."""
         # The derivative of an operation on single numbers is a factor, so the rule of the backward pass serves as well.
         made = Derivative(self, tangents)
         # Most tangents are zeros if the direction goes along one variable, or along variables that share a colour.
@@ -507,7 +507,7 @@ class Derivative:
         before[by_goal[again + 1]] = by_goal[again]
         is_sum = (before >= 0) | (last[goal] >= 0)  # added to what the number has from earlier ends or rows
 
-        # The rows of each operation: those of its rule, then its sums.
+        # The rows of each operation are its rule's rows, then its sums.
         count = np.array([len(form.rows) for form in forms])[which]
         lengths = count + np.bincount(j, is_sum, len(which)).astype(np.intp)
         start = base + np.cumsum(lengths) - lengths

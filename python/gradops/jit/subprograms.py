@@ -98,7 +98,7 @@ class Body:
 
     Args:
         outer: the program in which the function is called.
-        examples: lists of values of its arguments, such as those of the first row.
+        examples: lists of values of its arguments, such as the first row's.
         recorded: True if its arguments are variables.
 
     Attributes:
@@ -106,7 +106,7 @@ class Body:
         rows: the rows that its results need.
         outputs: the places of its results, by list.
         held: the arrays of ``outer`` that it reads.
-        edges: the nodes and leaves of the tape through which gradients flow to its closure.
+        edges: the nodes and leaves of the tape where gradients flow to its closure.
     """
 
     def __init__(self, outer: Program, function: Callable, examples: Iterable[list] = (), recorded: bool = False):
@@ -227,7 +227,7 @@ class Body:
     def vjp(
         self, arguments: list[list], active: list[list[bool]], cotangents: Sequence[list]
     ) -> tuple[list[list], list]:
-        """Return the gradients of the arguments, and those of :attr:`edges`; None marks a missing gradient.
+        """Return the gradients of the arguments, and of :attr:`edges`; None marks a missing gradient.
 
         Args:
             arguments: tensors or variables.

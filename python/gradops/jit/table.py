@@ -197,9 +197,9 @@ class Table:
         return Rows(self, np.frombuffer(words, np.intc).reshape(-1, WIDTH))
 
     def _age(self) -> None:
-        # Two dictionaries, of which the older one is dropped at once: what a loop repeats was recorded recently. One
-        # dictionary for a loop of a million steps would be most of the memory; dropping one key at a time costs as much
-        # as recording the row.
+        # There are two dictionaries, and the older one is dropped at once: a loop repeats what was recorded recently.
+        # One dictionary for a loop of a million steps would be most of the memory; dropping one key at a time costs as
+        # much as recording the row.
         self._older, self._recent = self._recent, {}
 
     # Reading rows.

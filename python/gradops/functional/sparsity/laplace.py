@@ -81,7 +81,7 @@ ten times; a fit calls the other derivatives 15 to 40 times.
 
 
 class Shared:
-    """The derivatives from one trace of NumPy arrays, in which the likelihood runs once.
+    """The derivatives from one trace of NumPy arrays; the likelihood runs once.
 
     The pattern of the Hessian is found as the dependence of the gradient on ``u``.
 

@@ -29,7 +29,7 @@ def sparse_jacobian(at: Point, jvp: Callable, vjp: Callable, create_graph: bool,
     """The Jacobian as CSC matrices, compressed by columns or rows, whichever have fewer colours.
 
     Raises:
-        ArgumentError, ArgumentTypeError, GradientError: as of :func:`arrays`.
+        ArgumentError, ArgumentTypeError, GradientError: see :func:`arrays`.
     """
     xs = arrays(at, create_graph)
     forwards = program(at.given, "jvp", jvp, xs, xs)
@@ -53,7 +53,7 @@ def sparse_hessian(at: Point, hvp: Callable, create_graph: bool, strict: bool):
     With custom derivatives the Hessian need not be symmetric; its columns are then coloured instead.
 
     Raises:
-        ArgumentError, ArgumentTypeError, GradientError: as of :func:`arrays`.
+        ArgumentError, ArgumentTypeError, GradientError: see :func:`arrays`.
     """
     xs = arrays(at, create_graph)
     second = program(at.given, "hvp", hvp, xs, xs)

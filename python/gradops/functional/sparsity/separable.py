@@ -29,7 +29,7 @@ MAX_ROW_NONZEROS = 64
 
 
 class AffineParts:
-    """The affine maps of a vector ``x`` from which a scalar ``y`` of a function being compiled is computed.
+    """The affine maps of a vector ``x`` that a scalar ``y`` of a function being compiled is computed from.
 
     Args:
         along: an array of ``x``'s shape, an argument of the function: a direction.
