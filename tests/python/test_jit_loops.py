@@ -433,7 +433,7 @@ def _unused_root_of_a_branch(p):
 
 @pytest.mark.parametrize("f", [_unused_root_of_a_loop, _unused_root_of_a_branch])
 def test_results_without_a_gradient_do_not_propagate(f):
-    """An infinite slope behind such a result has no effect, like on the tape."""
+    """An infinite slope upstream of such a result has no effect, as on the tape."""
 
     with np.errstate(all="ignore"):
         slope = gradops.jit(gradops.grad(f))(np.float64(0.5))

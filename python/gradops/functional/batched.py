@@ -159,7 +159,7 @@ def _over_batch(name: str, kernel: Callable) -> Callable:
             return run(*arguments)
         result = NotImplemented if found is None else found(run, *arguments)
         if result is NotImplemented:
-            result = _one_by_one(run, len(top.value), arguments)
+            result = _run_each(run, len(top.value), arguments)
         for y in _tree.items(result):
             if isinstance(y, Batched):
                 if isinstance(y.value, Batched) and y.value.level >= top.level:
@@ -195,7 +195,7 @@ def _count(xs) -> int:
     return next(len(x.value) for x in xs if isinstance(x, Batched))
 
 
-def _one_by_one(kernel: Callable, count: int, arguments: tuple):
+def _run_each(kernel: Callable, count: int, arguments: tuple):
     results = [kernel(*_member(arguments, i)) for i in range(count)]
     if isinstance(results[0], (list, tuple)):
         return [Batched(joining.stack(list(parts))) for parts in zip(*results)]
@@ -224,11 +224,11 @@ def rule_of(entry: Op | None) -> Callable | None:
     if "batch" in entry.rules:
         return entry.rules["batch"]
     if entry.facts.elementwise and not entry.many:
-        return functools.partial(_at_positions, entry.positions)
+        return functools.partial(_elementwise_at, entry.positions)
     return _reduced if entry.facts.reduces and len(entry.tensors) == 1 else None
 
 
-def _at_positions(positions: tuple[int, ...], kernel, *arguments):
+def _elementwise_at(positions: tuple[int, ...], kernel, *arguments):
     """Apply a kernel that is elementwise in the arguments at ``positions``; the others are settings."""
     given = list(arguments)
     # NumPy aligns shapes at their ends, but the batch's dimension is the first: a batch of n numbers times an array of
@@ -242,7 +242,7 @@ def _at_positions(positions: tuple[int, ...], kernel, *arguments):
 
 
 def _elementwise(kernel, *xs):
-    return _at_positions(tuple(range(len(xs))), kernel, *xs)
+    return _elementwise_at(tuple(range(len(xs))), kernel, *xs)
 
 
 def _padded(x: Batched, rank: int) -> np.ndarray:
@@ -323,7 +323,7 @@ def _flip(kernel, x, axis=None):
 
 @rule("batch", "get_item")
 def _get_item(kernel, x, key):
-    if not isinstance(x, Batched) or not _stays(key):
+    if not isinstance(x, Batched) or not _keeps_meaning(key):
         return NotImplemented
     return Batched(kernel(x.value, (slice(None), *_parts(key))))
 
@@ -331,15 +331,15 @@ def _get_item(kernel, x, key):
 @rule("batch", "add_at", "set_at")
 def _at(kernel, x, key, updates):
     if any(isinstance(part, Batched) for part in _parts(key)):
-        return _at_own(kernel, x, key, updates)
-    if not isinstance(updates, Batched) or not _stays(key):
+        return _write_own(kernel, x, key, updates)
+    if not isinstance(updates, Batched) or not _keeps_meaning(key):
         return NotImplemented
     whole = members(x, len(updates.value))
     place = (slice(None), *_parts(key))
     return Batched(kernel(whole, place, _padded(updates, whole[place].ndim - 1)))
 
 
-def _at_own(kernel, x, key, updates):
+def _write_own(kernel, x, key, updates):
     """Write to positions that differ by member; with the member's number they are index arrays of the whole batch."""
     parts = list(_parts(key))
     arrays = [i for i, part in enumerate(parts) if isinstance(part, (Batched, np.ndarray))]
@@ -355,7 +355,7 @@ def _at_own(kernel, x, key, updates):
     # The members' numbers, `np.arange(count)`, are an index array as well. With it the indexed dimensions come first in
     # any case, while in the updates they are where the member's own key puts them.
     together = arrays[-1] - arrays[0] < len(arrays)
-    updates = shaping.moveaxis(updates, _first(arrays[0] + 1 if together else 1, rank), _first(1, rank))
+    updates = shaping.moveaxis(updates, _axis_range(arrays[0] + 1 if together else 1, rank), _axis_range(1, rank))
     return Batched(kernel(x, (np.arange(count).reshape(-1, *[1] * rank), *parts), updates))
 
 
@@ -363,7 +363,7 @@ def _parts(key) -> tuple:
     return key if isinstance(key, tuple) else (key,)
 
 
-def _stays(key) -> bool:
+def _keeps_meaning(key) -> bool:
     """True if a key keeps its meaning after a slice for the batch: apart from index arrays it has only slices."""
     # NumPy puts the dimensions of index arrays where the arrays are if these are adjacent, and first if not; an integer
     # next to an array counts as one. With a slice for the batch before the key, the batch's dimension would then come
@@ -390,10 +390,10 @@ def _take(kernel, x, indices, axis=None):
     places = shaping.reshape(indices.value, (count, indices.size, *[1] * len(rest)))
     found = registry["take_along_axis"].call(lines, places, 1)
     found = shaping.reshape(found, (count, *indices.shape, *lines.shape[2:]))
-    return Batched(shaping.moveaxis(found, _first(1, indices.ndim), _first(axis % rank + 1, indices.ndim)))
+    return Batched(shaping.moveaxis(found, _axis_range(1, indices.ndim), _axis_range(axis % rank + 1, indices.ndim)))
 
 
-def _first(start: int, count: int) -> list[int]:
+def _axis_range(start: int, count: int) -> list[int]:
     return list(range(start, start + count))
 
 
@@ -547,7 +547,7 @@ def _diagonal(kernel, x, offset=0, axis1=0, axis2=1):
 
 
 @rule("batch", "cholesky", "det", "eigh", "inv", "qr", "slogdet", "svd", "tril", "triu")
-def _of_matrices(kernel, x, *settings):
+def _matrix_function(kernel, x, *settings):
     if x.ndim < 2:
         return NotImplemented
     return _tree.map_items(Batched, kernel(x.value, *settings))

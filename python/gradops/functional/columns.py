@@ -36,7 +36,7 @@ FEWEST = 100
 SHARE = 6
 """The smallest ratio of steps to groups for which vectorization pays."""
 
-_OF_NUMBERS = 4
+_NUMBERS_PER_STEP = 4
 """How many operations on single numbers cost as much as one step, as they are recorded many at a time."""
 
 LONG = 12
@@ -64,11 +64,11 @@ def by_columns(inputs: Sequence, y) -> Callable | None:
     program: Any = output.program
     rows = needed_rows(program, [output.place], program.composed)
     numbers = rows[rows.are_numbers]
-    size = len(rows) - len(numbers) * (1 - 1 / _OF_NUMBERS)
+    size = len(rows) - len(numbers) * (1 - 1 / _NUMBERS_PER_STEP)
     # An op of several rows may have its own derivative rule, so it counts as one step; among single numbers it cannot.
     if size < FEWEST or program.composed and not program.composed.keys().isdisjoint(numbers.places.tolist()):
         return None
-    if {node.name for node in nodes_of([y])} - rows.names().keys() - _composed_names(program, rows) - _OF_TAPE:
+    if {node.name for node in nodes_of([y])} - rows.names().keys() - _composed_names(program, rows) - _TAPE_NODES:
         return None
     try:
         found = _Columns(program, [data_of(x).place for x in inputs], rows, output.place)
@@ -96,10 +96,10 @@ class _Group:
         shared: the operands that are equal in all steps, such as a covariance for all observations.
     """
 
-    def __init__(self, call: Callable, of_constants: tuple, shapes: tuple = (), by_element: bool = True):
-        self.by_element = by_element
-        self.call, self.of_constants, self.shapes = call, of_constants, shapes
-        self.operands = [array("q") for _ in of_constants]
+    def __init__(self, call: Callable, constant_kinds: tuple, shapes: tuple = (), is_elementwise: bool = True):
+        self.is_elementwise = is_elementwise
+        self.call, self.constant_kinds, self.shapes = call, constant_kinds, shapes
+        self.operands = [array("q") for _ in constant_kinds]
         self.results = array("q")
         self.count = 0
         self.shared: frozenset[int] = frozenset()
@@ -114,8 +114,8 @@ class _Group:
 
     def order_by(self, at: np.ndarray) -> None:
         """Sort elementwise operations by the position of their first operand that is not constant."""
-        first = next((k for k, are_constants in enumerate(self.of_constants) if not are_constants), None)
-        if first is None or not self.by_element:
+        first = next((k for k, are_constants in enumerate(self.constant_kinds) if not are_constants), None)
+        if first is None or not self.is_elementwise:
             return
         order = np.argsort(at[np.array(self.operands[first])], kind="stable")
         for numbers in (*self.operands, self.results):
@@ -136,7 +136,7 @@ class _Columns:
         self._sums: dict[int, tuple] = {}  # by place, an addition or subtraction and the places of its operands
         self._open: dict[int, list[int]] = {}  # by place, the terms of a sum: 1 + the element, with the term's sign
         self._groups: dict[tuple, _Group] = {}
-        self._inputs = [(place, self._made(place, 0, 1 << min(k, 6))) for k, place in enumerate(inputs)]
+        self._inputs = [(place, self._new_elements(place, 0, 1 << min(k, 6))) for k, place in enumerate(inputs)]
         # An operand of a step counts as used twice, so the sum that computes it is not continued.
         numbers, composed = rows[rows.are_numbers], program.composed
         steps = {step.places[0]: composed.get(step.places[0], step) for step in rows[~rows.are_numbers]}
@@ -167,7 +167,7 @@ class _Columns:
         self._is_constant.frombytes(bytes(count))
         return first
 
-    def _made(self, place: int, level: int, needs: int):
+    def _new_elements(self, place: int, level: int, needs: int):
         """Return the numbers of new elements for the value at a place."""
         shape = np.shape(self._values[place])
         count = math.prod(shape)
@@ -176,7 +176,7 @@ class _Columns:
         self._known[place] = found
         return found
 
-    def _of_constant(self, value):
+    def _constant_elements(self, value):
         value = np.asarray(value)
         if value.dtype.kind not in "fiub" or value.dtype.itemsize > 8:
             raise _Unfit
@@ -199,13 +199,13 @@ class _Columns:
             number, *operands = self._sums[place]
             found = self._single(NumberOperation.known[number], [self._number(p) for p in operands])
         elif place in self._program.constants:
-            found = self._of_constant(self._values[place])
+            found = self._constant_elements(self._values[place])
         else:
             raise _Unfit
         self._known[place] = found
         return found
 
-    def _behind(self, operands: Sequence) -> tuple[int, int]:
+    def _level_and_needs(self, operands: Sequence) -> tuple[int, int]:
         """Return the level of a result of these operands, and the inputs that it is computed from.
 
         Operations are grouped only if they need the same inputs. Otherwise a result that depends on one input would be
@@ -267,11 +267,13 @@ class _Columns:
         group.results.append(result)
         return result
 
-    def _group(self, what: NumberOperation, behind: tuple, of_constants: Sequence[int], operands: Sequence) -> _Group:
+    def _group(
+        self, what: NumberOperation, level_and_needs: tuple, constant_kinds: Sequence[int], operands: Sequence
+    ) -> _Group:
         exponent = None
-        if what.name == "power" and of_constants[1]:  # the derivative rule depends on the exponent
+        if what.name == "power" and constant_kinds[1]:  # the derivative rule depends on the exponent
             exponent = tuple(np.unique(np.frombuffer(self._constant)[operands[1]]).tolist())
-        key = (*behind, what.number, tuple(of_constants), exponent)
+        key = (*level_and_needs, what.number, tuple(constant_kinds), exponent)
         found = self._groups.get(key)
         if found is None:
             if what.kernel is by_determinant:  # raises for a singular matrix, which the op does not
@@ -280,18 +282,18 @@ class _Columns:
             def call(*operands):
                 return registry[what.name].call(*what.arguments(operands))
 
-            found = self._groups[key] = _Group(call, tuple(of_constants))
+            found = self._groups[key] = _Group(call, tuple(constant_kinds))
         return found
 
     def _total(self, terms: list[int]) -> int:
         """Return the number of the result of a long sum."""
         terms.sort(key=lambda t: (t < 0, abs(t)))
         numbers, added = [abs(t) - 1 for t in terms], sum(t > 0 for t in terms)
-        behind = self._behind([numbers])
+        level_and_needs = self._level_and_needs([numbers])
         call = functools.partial(_total, len(terms), added)
-        group = self._groups.setdefault((*behind, "total", len(terms), added), _Group(call, (0,), (), False))
+        group = self._groups.setdefault((*level_and_needs, "total", len(terms), added), _Group(call, (0,), (), False))
         group.operands[0].extend(numbers)
-        group.results.append(self._new(1, *behind))
+        group.results.append(self._new(1, *level_and_needs))
         return group.results[-1]
 
     # Steps.
@@ -311,19 +313,19 @@ class _Columns:
             return
         what = number_operation(step.name, step.function, len(arguments))
         if what is None:
-            self._others(step)
+            self._take_batch(step)
             return
-        operands, of_constants = zip(*map(self._operand, arguments))
-        behind = self._behind(operands)
-        group = self._group(what, behind, of_constants, operands)
-        result = self._made(step.places[0], *behind)
+        operands, constant_kinds = zip(*map(self._operand, arguments))
+        level_and_needs = self._level_and_needs(operands)
+        group = self._group(what, level_and_needs, constant_kinds, operands)
+        result = self._new_elements(step.places[0], *level_and_needs)
         shape = np.shape(result)
         for to, numbers in zip(group.operands, operands):
             to.frombytes(np.broadcast_to(numbers, shape).astype(np.int64).tobytes())
         group.results.frombytes(np.asarray(result, np.int64).tobytes())
 
     def _operand(self, x) -> tuple:
-        numbers = self._number(x) if x.__class__ is Place else self._of_constant(x)
+        numbers = self._number(x) if x.__class__ is Place else self._constant_elements(x)
         return numbers, self._constants_of(numbers)
 
     def _move(self, step: Step) -> None:
@@ -331,15 +333,18 @@ class _Columns:
         if any(self._values[place].dtype not in _DTYPES for place in step.places):
             raise _Unfit
         elements = _ELEMENTS.get(step.name, (0,))
-        given = [map_items(self._moved if k in elements else self._known_now, x) for k, x in enumerate(step.arguments)]
+        given = [
+            map_items(self._element_numbers if k in elements else self._constant_value, x)
+            for k, x in enumerate(step.arguments)
+        ]
         found = step.function(*given)
         for place, numbers in zip(step.places, found if step.several else (found,)):
             self._known[place] = int(numbers) if not numbers.ndim else numbers
 
-    def _moved(self, x):
-        return np.asarray(self._number(x) if x.__class__ is Place else self._of_constant(x))
+    def _element_numbers(self, x):
+        return np.asarray(self._number(x) if x.__class__ is Place else self._constant_elements(x))
 
-    def _known_now(self, x):
+    def _constant_value(self, x):
         if x.__class__ is not Place:
             return x
         if x not in self._program.constants:
@@ -349,33 +354,33 @@ class _Columns:
     def _choose(self, step: Step) -> None:
         condition, *others = step.arguments
         first, second = (self._operand(x)[0] for x in others)
-        found = np.where(self._known_now(condition), first, second)
+        found = np.where(self._constant_value(condition), first, second)
         self._known[step.places[0]] = int(found) if not found.ndim else found
 
-    def _others(self, step: Step) -> None:
+    def _take_batch(self, step: Step) -> None:
         """Group a step that is not elementwise; several of them run as one batch."""
         if step.name not in registry:
             raise _Unfit
-        operands, of_constants = [], []
+        operands, constant_kinds = [], []
         for x in step.arguments:
             if x.__class__ is Place and self._values[x].dtype not in _DTYPES:
                 raise _Unfit
             if x.__class__ is Place:
                 numbers, are_constants = self._operand(x)
                 operands.append(numbers)
-                of_constants.append(are_constants)
-        behind = self._behind(operands)
+                constant_kinds.append(are_constants)
+        level_and_needs = self._level_and_needs(operands)
         shapes = tuple(map(np.shape, operands))
         settings = tuple(_OPERAND if x.__class__ is Place else frozen(x) for x in step.arguments)
-        key = (*behind, step.name, settings, tuple(of_constants), shapes)
+        key = (*level_and_needs, step.name, settings, tuple(constant_kinds), shapes)
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = _Group(_call_of(step), tuple(of_constants), shapes, False)
+            group = self._groups[key] = _Group(_call_of(step), tuple(constant_kinds), shapes, False)
         group.count += 1
         for to, numbers in zip(group.operands, operands):
             to.frombytes(np.asarray(numbers, np.int64).tobytes())
         for place in step.places:
-            group.results.frombytes(np.asarray(self._made(place, *behind), np.int64).tobytes())
+            group.results.frombytes(np.asarray(self._new_elements(place, *level_and_needs), np.int64).tobytes())
 
     # The function.
 
@@ -393,25 +398,25 @@ class _Columns:
         parts: list[list[np.ndarray]] = [[] for _ in starts[1:]]
         constants, known = np.array(self._constant), {}
 
-        def taken(elements, are_constants: int) -> _Taken:
+        def gather(elements, are_constants: int) -> _Gather:
             elements = np.array(elements)
             key = elements.tobytes(), are_constants
             if key not in known:
-                known[key] = _Taken(elements, are_constants, constants, at, starts, parts)
+                known[key] = _Gather(elements, are_constants, constants, at, starts, parts)
             return known[key]
 
-        self._plan = [(g, [*map(taken, g.operands, g.of_constants)]) for g in self.groups]
-        self._end = taken([self._output], 0)
+        self._plan = [(g, [*map(gather, g.operands, g.constant_kinds)]) for g in self.groups]
+        self._end = gather([self._output], 0)
         self._parts = parts
 
     def __call__(self, *inputs):
         columns = [_parts_of(ops.reshape(x, (-1,)), parts) for x, parts in zip(inputs, self._parts)]
         for (group, operands), parts in zip(self._plan, self._parts[len(inputs) :]):
-            columns.append(_parts_of(_done(group, [x.of(columns) for x in operands]), parts))
-        return self._end.of(columns)
+            columns.append(_parts_of(_group_results(group, [x.gathered(columns) for x in operands]), parts))
+        return self._end.gathered(columns)
 
 
-class _Taken:
+class _Gather:
     """An operand of a group: elements of columns and constants, as one column, or as one number if all are equal.
 
     Args:
@@ -443,7 +448,7 @@ class _Taken:
         if (np.diff(order) != 1).any():
             self._order = np.argsort(order)
 
-    def of(self, columns: list[list]):
+    def gathered(self, columns: list[list]):
         if self._value is None:
             pieces = [x if k < 0 else columns[k][x] for k, x in self._pieces]
             found = pieces[0] if len(pieces) == 1 else ops.concatenate(pieces)
@@ -466,7 +471,7 @@ def _parts_of(column, parts: list[np.ndarray]) -> list:
     return [next(rest) if x is None else x for x in found]
 
 
-def _done(group: _Group, given: list):
+def _group_results(group: _Group, given: list):
     """Return the results of a group as a column."""
     size, count = len(group.results), group.count
     if not count:
@@ -507,7 +512,7 @@ def _total(count: int, added: int, terms):
     return parts[0] if added else -parts[0]
 
 
-_OF_TAPE = frozenset(("scalars", PICK.name, "numbers"))
+_TAPE_NODES = frozenset(("scalars", PICK.name, "numbers"))
 """Names of the tape's nodes that are not ops."""
 _OPERAND = object()
 _ELEMENTS = {"set_at": (0, 2), "stack": (0,), "concatenate": (0,)}

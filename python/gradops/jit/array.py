@@ -175,23 +175,23 @@ class Traced:
         """Return an integer and guard it."""
         if self.dtype.kind == "c" or self.size != 1:
             return int(self.value)  # NumPy's error
-        return int(self._looked(ops.trunc))
+        return int(self._guarded_integer(ops.trunc))
 
     def __index__(self) -> int:
         if self.dtype.kind not in "iu" or self.ndim:
             return operator.index(self.value)  # NumPy's error
-        return int(self._looked(None))
+        return int(self._guarded_integer(None))
 
     def __trunc__(self) -> int:
         return int(self)
 
     def __floor__(self) -> int:
-        return int(self._looked(ops.floor))
+        return int(self._guarded_integer(ops.floor))
 
     def __ceil__(self) -> int:
-        return int(self._looked(ops.ceil))
+        return int(self._guarded_integer(ops.ceil))
 
-    def _looked(self, op):
+    def _guarded_integer(self, op):
         """Apply an op, return the result's value and guard it; raises NumPy's error if the value is not an integer."""
         whole = self if op is None or self.dtype.kind in "iub" else op(self)
         int(whole.value)  # raises if the value is not an integer
@@ -340,7 +340,7 @@ def frozen(spec):
     if isinstance(spec, np.ndarray):
         return ("array", id(spec))
     if isinstance(spec, (float, complex, np.inexact)):
-        return _of_number(type(spec).__name__, repr(spec))  # 0.0 is equal to -0.0
+        return _number_key(type(spec).__name__, repr(spec))  # 0.0 is equal to -0.0
     return (type(spec).__name__, spec)
 
 
@@ -348,6 +348,6 @@ _ALONE = frozenset((int, str, bool, type(None)))
 
 
 @functools.lru_cache(maxsize=1024)
-def _of_number(kind: str, text: str) -> tuple[str, str]:
+def _number_key(kind: str, text: str) -> tuple[str, str]:
     """Return a tuple; equal arguments give the same object, as a loop records the same constant in each iteration."""
     return kind, text

@@ -150,18 +150,18 @@ def static_value(x: Traced):
 @functools.cache
 def _recorded(name: str, kernel):
     """Return NumPy's kernel as a function that records its calls on traced arrays."""
-    of_shapes = facts_of(name).shape_only  # shapes are fixed in a program, so the result is equal for all arguments
+    is_shape_only = facts_of(name).shape_only  # shapes are fixed in a program, so the result is equal for all arguments
     is_elementwise = facts_of(name).elementwise
-    follows = name == "get_item" or is_elementwise  # results keep labels of a data frame
-    looking = rule_of("look", name)
+    keeps_labels = name == "get_item" or is_elementwise  # results keep labels of a data frame
+    look_rule = rule_of("look", name)
 
     def record(*arguments):
-        program, is_same, nested, foreign = None, True, False, False
+        program, is_folded, nested, foreign = None, True, False, False
         for x in arguments:
             if x.__class__ is Traced:
                 program = x.program
                 foreign = foreign or program.current is not program
-                is_same = is_same and x.place in program.folded
+                is_folded = is_folded and x.place in program.folded
                 if x.stale:
                     x.refuse_stale(name, arguments)
             elif not is_plain(x):
@@ -173,7 +173,7 @@ def _recorded(name: str, kernel):
             if found:
                 program = found[0].program
                 foreign = any(x.program.current is not x.program for x in found)
-                is_same = all(x.place in x.program.folded for x in found)
+                is_folded = all(x.place in x.program.folded for x in found)
                 for x in found:
                     if x.stale:
                         x.refuse_stale(name, arguments)
@@ -182,7 +182,7 @@ def _recorded(name: str, kernel):
                 arguments = program.snapshot(arguments)
                 values = values_of(arguments)
         elif program is not None:
-            if is_elementwise and not foreign and not is_same:  # the most frequent case
+            if is_elementwise and not foreign and not is_folded:  # the most frequent case
                 number = program.number(number_operation(name, kernel, len(arguments)), arguments)
                 if number is not None:
                     return number
@@ -196,17 +196,17 @@ def _recorded(name: str, kernel):
             arguments = with_arrays(program.lift, arguments)
         # A result that is equal for all arguments is computed now and not recorded. The zeros and ones that backward
         # passes start with disappear this way, and code that reads such a value needs no guard.
-        if of_shapes or is_same:
+        if is_shape_only or is_folded:
             return program.fold(kernel(*values), arguments)
-        looked_at = None if looking is None else looking(*arguments)
-        if looked_at is not None:
+        guarded = None if look_rule is None else look_rule(*arguments)
+        if guarded is not None:
             if program.may_look:
-                return record(*looked_at())
+                return record(*guarded())
             raise JitError(
                 f"`{name}`: the shape of the result depends on values, which a compiled function cannot look at.",
                 hint="use `ops.where()` with three arguments, or keep it outside the compiled function",
             )
-        labels = _pandas.result_labels(name, arguments) if _pandas.seen and follows else None
+        labels = _pandas.result_labels(name, arguments) if _pandas.seen and keeps_labels else None
         write = program.call if foreign or nested else program.step
         result = write(name, kernel, arguments, values)
         if labels is not None and result.__class__ is Traced and result.ndim:
@@ -223,20 +223,20 @@ def _recorded(name: str, kernel):
 
 
 @rule("look", "get_item")
-def _looked_at_key(x, *key) -> Callable | None:
+def _guarded_key(x, *key) -> Callable | None:
     if not any(isinstance(y, Traced) and y.dtype == bool for y in items(key)):
         return None
-    return lambda: (x, *map(_with_truth_values, key))
+    return lambda: (x, *map(_mask_values, key))
 
 
 @rule("look", "nonzero", "where")
-def _looked_at_condition(condition, *others) -> Callable | None:
+def _guarded_condition(condition, *others) -> Callable | None:
     if not isinstance(condition, Traced) or any(x is not None for x in others):
         return None
-    return lambda: (_with_truth_values(condition if condition.dtype == bool else ops.not_equal(condition, 0)), *others)
+    return lambda: (_mask_values(condition if condition.dtype == bool else ops.not_equal(condition, 0)), *others)
 
 
-def _with_truth_values(x):
+def _mask_values(x):
     return map_items(lambda y: y.program.look(y) if isinstance(y, Traced) and y.dtype == bool else y, x)
 
 
@@ -270,7 +270,7 @@ _QUESTIONS = {np.allclose: _close(ops.allclose), np.isclose: _close(ops.isclose)
 """NumPy's functions that decide on values, as ops; the answer is a traced truth value, as for ``x > 0``."""
 
 
-def _answering(array_function: Callable) -> Callable:
+def _array_function(array_function: Callable) -> Callable:
     """Return ``__array_function__`` with the functions of :data:`_QUESTIONS`."""
 
     def call(self, function, types, arguments, keywords):
@@ -293,7 +293,7 @@ def register() -> None:
     numpy_functions.give(Traced, JitError)
     promotion.give()
     kind: Any = Traced
-    kind.__array_function__ = _answering(kind.__array_function__)
+    kind.__array_function__ = _array_function(kind.__array_function__)
     for name in operators.BINARY:
         setattr(
             Traced,

@@ -136,14 +136,14 @@ class Compiled(_functions.Made, Generic[P, R]):
         return program(arrays)
 
     def known(self, args: tuple) -> tuple[Callable, list] | None:
-        """Return the program for these arguments and its arrays (:func:`_of_arrays`); None without a program."""
+        """Return the program for these arguments and its arrays (:func:`_quick_signature`); None without a program."""
         if self._function_check.failed:
             return None
         self._forget_changed()
         return self._known(args)
 
     def _known(self, args: tuple) -> tuple[Callable, list] | None:
-        if (found := _of_arrays(args)) is None:
+        if (found := _quick_signature(args)) is None:
             return None
         arrays, key = found
         program = self.programs.get(key)
@@ -260,8 +260,8 @@ class Compiled(_functions.Made, Generic[P, R]):
         program = trace(f, signature.tensors, self.analyse, self.split, self.native, is_called)
         self.retraces.note(signature.described())
         if not self.split and program.answers:
-            way = functools.partial(trace, f, native=self.native, is_called=True)
-            program = Branching(program, way, function, self.retraces.branch)
+            specialise = functools.partial(trace, f, native=self.native, is_called=True)
+            program = Branching(program, specialise, function, self.retraces.branch)
         self.programs[signature.key] = program
         if not self.split:
             self._function_check.begin(time.perf_counter() - start)
@@ -406,7 +406,7 @@ def _has_variables(arguments) -> bool:
     return any(isinstance(x, (Variable, Traced)) for x in _tree.flatten(arguments)[0])
 
 
-def _of_arrays(args: Sequence) -> tuple[list, tuple] | None:
+def _quick_signature(args: Sequence) -> tuple[list, tuple] | None:
     """Return the arrays and the signature if all arguments are NumPy arrays or structures of them, else None.
 
     :class:`Signature` finds the same in ten times as long.
@@ -455,7 +455,7 @@ class Signature:
     """
 
     def __init__(self, args: tuple, kwargs: dict, static: tuple[int, ...]):
-        self.args, self.kwargs, self.static = args, kwargs, _places(static, len(args))
+        self.args, self.kwargs, self.static = args, kwargs, _static_positions(static, len(args))
         dynamic = [x for i, x in enumerate(args) if i not in self.static]
         self.leaves, self.form = _tree.flatten((dynamic, kwargs))
         found = backends.common([type(data_of(x)) for x in self.leaves], "jit")
@@ -466,7 +466,7 @@ class Signature:
         self.is_number = [type(x) in _NUMBERS for x in self.leaves]
         self.tensors = [_as_tensor(x, self.backend) for x, number in zip(self.leaves, self.is_number) if not number]
         self.recordable = self.backend.is_tensor_type(np.ndarray)
-        if not kwargs and not static and (quick := _of_arrays(args)) is not None:
+        if not kwargs and not static and (quick := _quick_signature(args)) is not None:
             _, self.key = quick
             return
         compared = [_compared(args[i], i) for i in self.static]
@@ -510,7 +510,7 @@ class Signature:
         return arguments
 
 
-def _places(static: tuple[int, ...], count: int) -> tuple[int, ...]:
+def _static_positions(static: tuple[int, ...], count: int) -> tuple[int, ...]:
     """Return the positions of the static arguments that were passed explicitly, counted from 0."""
     if static and min(static) < -count:
         raise ArgumentError(
@@ -601,7 +601,7 @@ def _trace(
     del result, leaves
     program.guards = None
     program.finish()
-    takes = _Takes((x.dtype, list(x.shape)) for x in map(np.asarray, tensors))
+    takes = _InputTypes((x.dtype, list(x.shape)) for x in map(np.asarray, tensors))
     if split:
         return _Parts(program, outputs, form, takes)
     holds = None if guards.hold is None else guards.hold.place
@@ -630,7 +630,7 @@ def _trace(
     return run
 
 
-class _Takes(list):
+class _InputTypes(list):
     """The dtypes and shapes of a program's inputs. The text is made on demand: a dtype's name takes a microsecond."""
 
     def __str__(self) -> str:
@@ -646,7 +646,7 @@ HALVING = 200
 class _Parts:
     """A program for each item of a function's results; each is a function of a list of arrays, without guards."""
 
-    def __init__(self, program: Program, outputs: list, form: _tree.Structure, takes: _Takes):
+    def __init__(self, program: Program, outputs: list, form: _tree.Structure, takes: _InputTypes):
         self._program: Program | None = program
         self._made: dict[int, Any] = {}
         self._in_turn: dict[int, Any] = {}

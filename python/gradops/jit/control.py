@@ -159,19 +159,19 @@ class Branch:
 
 def _record(made: Branch, index, edges: list, results: list) -> list:
     """Return the results as variables on the tape; their gradients go through the function that was called."""
-    bodies, of_results = made.bodies, [is_differentiable(x) for x in results]
+    bodies, are_differentiable = made.bodies, [is_differentiable(x) for x in results]
 
     def vjp(g, saved, node):
         (at,) = saved
-        cotangents = [gi if on and not is_absent(gi) else None for gi, on in zip(g, of_results)]
+        cotangents = [gi if on and not is_absent(gi) else None for gi, on in zip(g, are_differentiable)]
 
         def of(body: Body) -> Callable:
-            def of_edges() -> list:
+            def edge_gradients() -> list:
                 found = dict(zip(map(key, body.edges), body.vjp([], [], [cotangents])[1]))
                 gradients = ((edge, found.get(key(edge))) for edge in edges)
                 return [zeros_for(edge, node) if g is None else g for edge, g in gradients]
 
-            return of_edges
+            return edge_gradients
 
         return control.choose("cond", at, [of(body) for body in bodies])
 

@@ -233,7 +233,7 @@ class Captured:
         elif isinstance(value, (tuple, frozenset)):
             self._visit_all(value, where)
         elif isinstance(value, contextvars.ContextVar):
-            self._bind(functools.partial(_in_context, value), value.name)
+            self._bind(functools.partial(_context_value, value), value.name)
         elif kind is _CACHED:
             self.caches.append((value, _entries(value)))
             self._visit_all([value.__wrapped__], where)
@@ -348,12 +348,14 @@ class Captured:
         if made:
             self._made.add(kind)
         users = self._users_classes(kind)
-        by_base = any(k not in users and k is not object and not _of_python(k.__module__) for k in kind.__mro__)
+        may_call_by_base = any(
+            k not in users and k is not object and not _is_stdlib(k.__module__) for k in kind.__mro__
+        )
         for owner in users:
             for name, method in vars(owner).items():
-                called = made or name not in _NOT_CALLED and not _is_of_fields(owner, method)
+                called = made or name not in _NOT_CALLED and not _is_dataclass_method(owner, method)
                 special = name.startswith("__") and called and isinstance(method, types.FunctionType)
-                if special or by_base and isinstance(method, _METHODS):
+                if special or may_call_by_base and isinstance(method, _METHODS):
                     self._queue.append((method, owner.__name__))
 
     def _visit_torch_module(self, module) -> None:
@@ -515,7 +517,7 @@ def _module_of(value) -> str:
     return (value if isinstance(value, (type, types.FunctionType)) else type(value)).__module__
 
 
-def _is_of_fields(kind: type, method) -> bool:
+def _is_dataclass_method(kind: type, method) -> bool:
     """True if ``dataclasses`` made a method, such as a comparison, which names all fields."""
     code = getattr(method, "__code__", None)
     return "__dataclass_fields__" in vars(kind) and code is not None and code.co_filename == "<string>"
@@ -556,7 +558,7 @@ def _differs_in_entries(cached, then: list) -> bool:
     return len(now) != len(then) or not all(map(operator.is_, now, then))
 
 
-def _in_context(variable: contextvars.ContextVar):
+def _context_value(variable: contextvars.ContextVar):
     try:
         return variable.get()
     except LookupError:
@@ -623,10 +625,10 @@ def root_package(module: str | None) -> str:
 
 
 def _in_library(module: str | None) -> bool:
-    return root_package(module) in _LIBRARIES or _of_python(module)
+    return root_package(module) in _LIBRARIES or _is_stdlib(module)
 
 
-def _of_python(module: str | None) -> bool:
+def _is_stdlib(module: str | None) -> bool:
     root = root_package(module)
     return root in sys.stdlib_module_names and root != "__main__"
 

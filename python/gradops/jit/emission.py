@@ -182,7 +182,7 @@ def emit(
     for i, step in enumerate(steps):
         call = [_source_of(a, name, scope, f"c{i}_{j}") for j, a in enumerate(step.arguments)]
         target = ", ".join([name[p] for p in step.places]) + ("," if step.several else "")
-        if isinstance(step.function, np.ufunc) and step.function in OPERATORS and _of_numbers(program, step):
+        if isinstance(step.function, np.ufunc) and step.function in OPERATORS and _is_number_step(program, step):
             sign, _ = OPERATORS[step.function]
             lines.append(f"{target} = {f' {sign} '.join(call) if len(call) > 1 else sign + call[0]}")
         else:
@@ -199,7 +199,7 @@ def emit(
         scope[name[place]] = program.constants[place]  # globals of the function, which it cannot delete or assign
     results = ", ".join([_source_of(o, name, scope, f"r{j}") for j, o in enumerate(outputs)])
     returned = f"[{results}]"
-    if _may_be_others(program, outputs, own):
+    if _may_share_memory(program, outputs, own):
         taken = {id(x) for x in scope.values() if isinstance(x, np.ndarray)}
         scope.update(owned=owned, taken=taken)
         returned = f"owned({returned}, taken.union(map(id, [{parameters}])))"
@@ -209,7 +209,7 @@ def emit(
     return f"def program({parameters}):\n" + "".join(f"    {line}\n" for line in lines), scope
 
 
-def _may_be_others(program: Program, outputs: list, own: Collection[int]) -> bool:
+def _may_share_memory(program: Program, outputs: list, own: Collection[int]) -> bool:
     """True if an output may be an argument, a constant or another output, or share memory with one."""
     indices = [o.index for o in outputs if isinstance(o, Place)]
     arrays = [p for p in indices if isinstance(program.value(p), np.ndarray)]
@@ -217,11 +217,11 @@ def _may_be_others(program: Program, outputs: list, own: Collection[int]) -> boo
     return constants or len(set(arrays)) < len(arrays) or not set(own).issuperset(arrays)
 
 
-def _of_numbers(program: Program, step: Step) -> bool:
+def _is_number_step(program: Program, step: Step) -> bool:
     """True if a step computes on single float64 numbers and at least one is NumPy's, so NumPy's rules apply."""
     operands = [program.value(x.index) if isinstance(x, Place) else x for x in step.arguments]
-    of_numpy = [x for x in (*operands, program.value(step.places[0])) if isinstance(x, (np.ndarray, np.generic))]
-    return all(x.ndim == 0 and x.dtype == np.float64 for x in of_numpy) and len(of_numpy) > 1
+    numpy_values = [x for x in (*operands, program.value(step.places[0])) if isinstance(x, (np.ndarray, np.generic))]
+    return all(x.ndim == 0 and x.dtype == np.float64 for x in numpy_values) and len(numpy_values) > 1
 
 
 class _Names(dict):

@@ -220,7 +220,7 @@ class Branching:
 
     def __init__(self, program: Any, trace: Callable, function: Callable, retraced: Callable):
         self._retraced = retraced
-        self._ways: tuple[Any, ...] = (program,)
+        self._specialisations: tuple[Any, ...] = (program,)
         self._trace, self._function = trace, function
         self._used = 0  # calls served by an existing specialisation
         self._warned = False
@@ -232,7 +232,7 @@ class Branching:
     @property
     def first(self) -> Any:
         """The specialisation that is tried first."""
-        return self._ways[0]
+        return self._specialisations[0]
 
     def found(self, tensors) -> tuple[Any, list]:
         """Return the structure of the result and its leaves.
@@ -240,20 +240,20 @@ class Branching:
         Warns:
             RuntimeWarning: once, if there are too many specialisations and this call runs uncompiled.
         """
-        for program in self._ways:
+        for program in self._specialisations:
             found = program.flat(*tensors)
             if found is not None:
                 self._used += 1
-                if program is not self._ways[0]:  # the next call often takes the same branch
-                    self._ways = (program, *[p for p in self._ways if p is not program])
+                if program is not self._specialisations[0]:  # the next call often takes the same branch
+                    self._specialisations = (program, *[p for p in self._specialisations if p is not program])
                 return program.form, found
-        count = len(self._ways)
+        count = len(self._specialisations)
         # Each specialisation that fails costs a run, besides the time to compile it. So a function gets new ones only
         # while the old ones are used: at least as many calls were served as there are specialisations.
         if count < FEW or count < MOST and self._used >= count:
-            program = self._trace(tensors, earlier=[way.answers for way in self._ways])
+            program = self._trace(tensors, earlier=[specialisation.answers for specialisation in self._specialisations])
             self._retraced(program.answers.divergence)
-            self._ways = (program, *self._ways)
+            self._specialisations = (program, *self._specialisations)
             proof = taken_proof(program)
             if proof is not None:
                 return proof
@@ -273,7 +273,7 @@ class Branching:
         return form, [x.copy() if isinstance(x, np.ndarray) else x for x in map(data_of, leaves)]
 
     def explained(self) -> str:
-        return "\n".join(program.explained() for program in self._ways)
+        return "\n".join(program.explained() for program in self._specialisations)
 
 
 def taken_proof(program: Any) -> tuple[Any, list] | None:
@@ -298,7 +298,7 @@ class OfLibrary:
     def __init__(self, backend: Any, function: Callable, traced: Callable, retraced: Callable):
         self._backend, self._function, self._traced, self._retraced = backend, function, traced, retraced
         self._whole = backend.derivatives.compile(lambda *tensors: traced(functools.partial(function, tensors)))
-        self._ways: Branching | None = None
+        self._specialisations: Branching | None = None
         self._too_long = ""
 
     def __call__(self, tensors):
@@ -322,7 +322,7 @@ class OfLibrary:
         return self._function(tensors)
 
     def _compiled(self, tensors):
-        if self._ways is None:
+        if self._specialisations is None:
             questions: list = []
             try:
                 with changed(asked, questions):
@@ -330,15 +330,19 @@ class OfLibrary:
             except Exception:
                 if not questions:
                     raise
-            self._ways = Branching(self._way(tensors), self._way, self._function, self._retraced)
-        return self._ways(tensors)
+            self._specialisations = Branching(
+                self._specialise(tensors), self._specialise, self._function, self._retraced
+            )
+        return self._specialisations(tensors)
 
     def explained(self) -> str:
         if self._too_long:
             return f"not compiled: {self._too_long}, each step of its loops counted"
-        return f"compiled by {self._backend.name}" if self._ways is None else self._ways.explained()
+        return (
+            f"compiled by {self._backend.name}" if self._specialisations is None else self._specialisations.explained()
+        )
 
-    def _way(self, tensors, earlier: Iterable[list] = ()) -> Any:
+    def _specialise(self, tensors, earlier: Iterable[list] = ()) -> Any:
         """Return the specialisation for these tensors, in the form of :func:`.compiled.trace`."""
         # Tensors of JAX and TensorFlow have no values while they are traced, and the libraries have no hook for code
         # that reads them. So the function first runs uncompiled on variables, which record the values that are read.
@@ -346,7 +350,7 @@ class OfLibrary:
         # with the tensor's value when it runs.
         answers = None if self._backend.derivatives.knows_values else self._answers(tensors, earlier)
         known, earlier = answers, () if answers is not None else earlier
-        way = _Way()
+        specialisation = _LibraryProgram()
 
         def f(*tensors):
             look = Looks(known, earlier)
@@ -357,14 +361,14 @@ class OfLibrary:
                 with changed(looks, look):
                     return self._function(self._asked(tensors))
 
-            leaves, way.form = _tree.flatten(self._traced(call))
-            way.answers = look.found if answers is None else answers
+            leaves, specialisation.form = _tree.flatten(self._traced(call))
+            specialisation.answers = look.found if answers is None else answers
             return [data_of(x) for x in leaves], True if look.hold is None else look.hold
 
-        way.compiled = self._backend.derivatives.compile(f)
-        way.compiled(*tensors)  # traced now, so that its errors come now
-        way.name = self._backend.name
-        return way
+        specialisation.compiled = self._backend.derivatives.compile(f)
+        specialisation.compiled(*tensors)  # traced now, so that its errors come now
+        specialisation.name = self._backend.name
+        return specialisation
 
     def _asked(self, tensors) -> list:
         """Return tensors that report to ``looks`` when they are read."""
@@ -384,7 +388,7 @@ class OfLibrary:
         return seen.found
 
 
-class _Way:
+class _LibraryProgram:
     """A library's program for one branch."""
 
     answers: Answers

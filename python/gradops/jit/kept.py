@@ -33,11 +33,11 @@ def with_kept(program: Program, rows: Rows) -> Rows:
     found = dict(before)
     for i in loops:
         for k in loops[: loops.index(i)]:
-            found[k], found[i] = _together(program, found[k], found[i])
+            found[k], found[i] = _share(program, found[k], found[i])
         body = found[i].arguments[0].body
         inner = with_kept(body.program, body.rows) if len(loops) > 1 else body.rows
         if inner is not body.rows:
-            found[i] = _step(found[i], body.changed(inner))
+            found[i] = _loop_step(found[i], body.changed(inner))
     changed = [i for i in loops if found[i] is not before[i]]
     if not changed:
         return rows
@@ -46,7 +46,7 @@ def with_kept(program: Program, rows: Rows) -> Rows:
     return Rows(rows.table, words)
 
 
-def _step(step: Step, body, rows: list[Any] | None = None, places: list[Any] | None = None) -> Step:
+def _loop_step(step: Step, body, rows: list[Any] | None = None, places: list[Any] | None = None) -> Step:
     """Return a loop's step with another body, and with other rows or results where given."""
     loop, state, before, held = step.arguments
     loop = type(loop)(body, loop.carries, loop.count, loop.reverse, loop.kept)
@@ -54,7 +54,7 @@ def _step(step: Step, body, rows: list[Any] | None = None, places: list[Any] | N
     return Step(step.name, step.function, (loop, state, given, held), tuple(places or step.places), step.several)
 
 
-def _together(program: Program, first: Step, later: Step) -> tuple[Step, Step]:
+def _share(program: Program, first: Step, later: Step) -> tuple[Step, Step]:
     """Return two loop steps, where the second reads values that the first saves; unchanged if nothing is worth it."""
     loop, _, rows, held = first.arguments
     again, _, later_rows, later_held = later.arguments
@@ -62,10 +62,10 @@ def _together(program: Program, first: Step, later: Step) -> tuple[Step, Step]:
     if loop.count != again.count or set(results[ends:]).isdisjoint(later_rows):
         return first, later
     inputs, others = loop.body.program.inputs, again.body.program.inputs[again.carries :]
-    of_rows = dict(zip((*results[ends:], *rows), inputs))
-    of_held = dict(zip(held, inputs[loop.carries + len(rows) :]))
-    same = {own: of_rows[p] for p, own in zip(later_rows, others) if p in of_rows}
-    same.update((own, of_held[p]) for p, own in zip(later_held, others[len(later_rows) :]) if p in of_held)
+    row_inputs = dict(zip((*results[ends:], *rows), inputs))
+    held_inputs = dict(zip(held, inputs[loop.carries + len(rows) :]))
+    same = {own: row_inputs[p] for p, own in zip(later_rows, others) if p in row_inputs}
+    same.update((own, held_inputs[p]) for p, own in zip(later_held, others[len(later_rows) :]) if p in held_inputs)
 
     steps, kept, rest = _split(loop.body, again.body, same, LARGEST // loop.count)
     if not kept:
@@ -84,7 +84,7 @@ def _together(program: Program, first: Step, later: Step) -> tuple[Step, Step]:
         inputs=[*again.body.program.inputs[: again.carries + len(later_rows)], *kept],
     )
     new.program.inputs += again.body.program.inputs[again.carries + len(later_rows) :]
-    return _step(first, body, places=results), _step(later, new, rows=[*later_rows, *given])
+    return _loop_step(first, body, places=results), _loop_step(later, new, rows=[*later_rows, *given])
 
 
 def _split(body, again, same: dict[int, int], largest: int) -> tuple[list, dict[int, int], list]:

@@ -116,7 +116,7 @@ class Loop:
                 self.body.emitted()
 
     def _run(self, state, rows, held) -> list:
-        return self._by_row(self.body.emitted(), state, rows, held, self.order)
+        return self._run_rows(self.body.emitted(), state, rows, held, self.order)
 
     def reference_results(
         self, state, rows, held, rounding: Callable | None = None, order: range | None = None
@@ -127,7 +127,7 @@ class Loop:
         def step(*arrays):
             return body.outputs_for(arrays, rounding)
 
-        return self._by_row(step, state, rows, held, self.order if order is None else order)
+        return self._run_rows(step, state, rows, held, self.order if order is None else order)
 
     @property
     def bodies(self) -> list[Body]:
@@ -137,7 +137,7 @@ class Loop:
         """Return an estimate of the time of :meth:`reference_results`."""
         return self.count * self.body.reference().seconds()
 
-    def _by_row(self, body: Callable, state, rows, held, order: range) -> list:
+    def _run_rows(self, body: Callable, state, rows, held, order: range) -> list:
         n = self.carries
         before = [self._room(_kind(x)) for x in state] if self.kept else []
         after = [self._room(kind) for kind in self.of_row]
@@ -219,37 +219,37 @@ def _vjp_of(loop: Loop, edges: list) -> Callable:
 
     def vjp(g, saved, node):
         inputs, results = saved
-        of_state = [is_differentiable(x) for x in inputs[:n]]
-        of_rows = [is_differentiable(x) and e is not None for x, e in zip(inputs[n:], edges[n:])]
+        state_flags = [is_differentiable(x) for x in inputs[:n]]
+        row_flags = [is_differentiable(x) and e is not None for x, e in zip(inputs[n:], edges[n:])]
         given = [None if is_absent(x) else x for x in g]
-        of_results = [x is not None and is_differentiable(x) for x in given[n : n + stacked]]
+        result_flags = [x is not None and is_differentiable(x) for x in given[n : n + stacked]]
         # The states before each row are also results of this step, which the backward loop reads, so a second
         # derivative gives them cotangents. Ignoring these would drop the rule's dependence on the
         # states, and second derivatives would be wrong without an error.
-        of_before = [on and x is not None for x, on in zip(given[n + stacked :], of_state)]
-        before = [x if on else data_of(x) for x, on in zip(results[n + stacked :], of_state)]
+        before_flags = [on and x is not None for x, on in zip(given[n + stacked :], state_flags)]
+        before = [x if on else data_of(x) for x, on in zip(results[n + stacked :], state_flags)]
 
         def step(state, x):
-            states, rows, of_results_here, of_states_here = x
-            cotangents = [_filled(state[0], of_state), _filled(of_results_here, of_results)]
-            found, others = body.vjp([states, rows], [of_state, of_rows], cotangents)
-            beside = _filled(of_states_here, of_before)
-            new = [_or_zeros(_sum(found[0][i], beside[i]), states[i]) for i in _which(of_state)]
+            states, rows, result_cotangents, state_cotangents = x
+            cotangents = [_filled(state[0], state_flags), _filled(result_cotangents, result_flags)]
+            found, others = body.vjp([states, rows], [state_flags, row_flags], cotangents)
+            direct = _filled(state_cotangents, before_flags)
+            new = [_or_zeros(_sum(found[0][i], direct[i]), states[i]) for i in _which(state_flags)]
             total = [t if g is None else elementwise.add(t, g) for t, g in zip(state[1], others)]
-            return (new, total), [_or_zeros(found[1][i], rows[i]) for i in _which(of_rows)]
+            return (new, total), [_or_zeros(found[1][i], rows[i]) for i in _which(row_flags)]
 
-        start = [g[i] for i in _which(of_state)]
+        start = [g[i] for i in _which(state_flags)]
         totals = [zeros_for(edge, node) for edge in body.edges]
         rows = [
             before,
             inputs[n:],
-            [given[n + i] for i in _which(of_results)],
-            [given[n + stacked + i] for i in _which(of_before)],
+            [given[n + i] for i in _which(result_flags)],
+            [given[n + stacked + i] for i in _which(before_flags)],
         ]
-        (of_first, of_edges), of_all_rows = control.scan(
+        (first_gradients, edge_gradients), row_gradients = control.scan(
             step, (start, totals), rows, length=count, reverse=not loop.reverse
         )
-        return [*_filled(of_first, of_state), *_filled(of_all_rows, of_rows), *of_edges]
+        return [*_filled(first_gradients, state_flags), *_filled(row_gradients, row_flags), *edge_gradients]
 
     return vjp
 

@@ -63,33 +63,33 @@ def give() -> None:
     kind.__pos__ = _positive
     for name, ufunc in _UFUNCS.items():
         method = f"__{name}__"
-        setattr(kind, method, _promoted(ufunc, getattr(kind, method)))
+        setattr(kind, method, _promoted_operator(ufunc, getattr(kind, method)))
         method = f"__r{name}__"
         if hasattr(kind, method):
-            setattr(kind, method, _promoted(ufunc, getattr(kind, method), is_reflected=True))
-    kind.__pow__ = _squaring(kind.__pow__)
-    kind.__array_ufunc__ = _promoting(kind.__array_ufunc__)
-    kind.__array_function__ = _answering_alike(kind.__array_function__)
+            setattr(kind, method, _promoted_operator(ufunc, getattr(kind, method), is_reflected=True))
+    kind.__pow__ = _promoted_power(kind.__pow__)
+    kind.__array_ufunc__ = _promoted_array_ufunc(kind.__array_ufunc__)
+    kind.__array_function__ = _promoted_array_function(kind.__array_function__)
     for name in _METHODS:
-        setattr(kind, name, _method_alike(name, getattr(kind, name)))
+        setattr(kind, name, _promoted_method(name, getattr(kind, name)))
 
 
 def _positive(x: Traced):
-    return _own(x, (x,))
+    return _own_result(x, (x,))
 
 
-def _squaring(power: Callable) -> Callable:
+def _promoted_power(power: Callable) -> Callable:
     """Return ``**`` for traced arrays. NumPy's ``x**2`` of truth values has another dtype than ``np.power``."""
 
     def operate(self, exponent, *modulus):
         if exponent.__class__ is int and exponent == 2 and self.dtype == bool:
-            return _own(ops.cast(self, "int8"), ())
+            return _own_result(ops.cast(self, "int8"), ())
         return power(self, exponent, *modulus)
 
     return functools.wraps(power)(operate)
 
 
-def _own(result, operands: tuple):
+def _own_result(result, operands: tuple):
     """Return a result as a ufunc does: a new array, or a number."""
     if not isinstance(result, Traced):
         return result
@@ -98,7 +98,7 @@ def _own(result, operands: tuple):
     return ops.copy(result) if any(result is x for x in operands) else result
 
 
-def _promoting(array_ufunc: Callable) -> Callable:
+def _promoted_array_ufunc(array_ufunc: Callable) -> Callable:
     """Return ``__array_ufunc__`` with NumPy's dtypes; calls with keywords are unchanged."""
 
     def call(self, ufunc, method: str, *inputs, **keywords):
@@ -106,32 +106,32 @@ def _promoting(array_ufunc: Callable) -> Callable:
             return array_ufunc(self, ufunc, method, *inputs, **keywords)
         if ufunc is np.positive:
             return +self
-        return _in_loop(ufunc, functools.partial(array_ufunc, self, ufunc, method), inputs)
+        return _apply_loop(ufunc, functools.partial(array_ufunc, self, ufunc, method), inputs)
 
     return call
 
 
-def _answering_alike(array_function: Callable) -> Callable:
+def _promoted_array_function(array_function: Callable) -> Callable:
     """Return ``__array_function__`` with results like NumPy's."""
 
     def call(self, function, types, arguments, keywords):
-        return _like(function, functools.partial(array_function, self, function, types), arguments, keywords)
+        return _match_numpy(function, functools.partial(array_function, self, function, types), arguments, keywords)
 
     return call
 
 
-def _method_alike(name: str, method: Callable) -> Callable:
+def _promoted_method(name: str, method: Callable) -> Callable:
     """Return a method of traced arrays with NumPy's dtypes and shapes."""
     own = getattr(np.ndarray, name)
 
     def call(self, *arguments, **keywords):
-        of_arrays = getattr(np.generic, name) if isinstance(self.value, np.generic) else own
-        return _like(of_arrays, lambda given, named: method(*given, **named), (self, *arguments), keywords)
+        numpy_method = getattr(np.generic, name) if isinstance(self.value, np.generic) else own
+        return _match_numpy(numpy_method, lambda given, named: method(*given, **named), (self, *arguments), keywords)
 
     return functools.wraps(method)(call)
 
 
-def _like(function: Callable, call: Callable, arguments: tuple, keywords: dict):
+def _match_numpy(function: Callable, call: Callable, arguments: tuple, keywords: dict):
     """Return the result of a call on traced arrays in NumPy's dtype and shape; unchanged if NumPy rejects the call.
 
     Args:
@@ -156,7 +156,7 @@ def _like(function: Callable, call: Callable, arguments: tuple, keywords: dict):
         # NumPy computes in the precision of the result, so the arguments are cast to it.
         real = np.empty(0, np.result_type(*dtypes)).real.dtype
         result = _mapped(lambda x: _cast(x, np.result_type(x.dtype, real)), call, (arguments, keywords), {})
-    return _with_kind(result, wanted)
+    return _match_kind(result, wanted)
 
 
 def _mapped(change: Callable, function: Callable, arguments: tuple, keywords: dict):
@@ -170,9 +170,9 @@ def _mapped(change: Callable, function: Callable, arguments: tuple, keywords: di
     return function(*changed(arguments), **changed(keywords))
 
 
-def _with_kind(x, wanted):
+def _match_kind(x, wanted):
     if isinstance(x, (list, tuple)) and isinstance(wanted, (list, tuple)) and len(x) == len(wanted):
-        parts = list(map(_with_kind, x, wanted))
+        parts = list(map(_match_kind, x, wanted))
         return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
     if (
         not isinstance(x, Traced)
@@ -188,26 +188,26 @@ def _with_kind(x, wanted):
     return x
 
 
-def _promoted(ufunc: np.ufunc, method: Callable, is_reflected: bool = False) -> Callable:
+def _promoted_operator(ufunc: np.ufunc, method: Callable, is_reflected: bool = False) -> Callable:
     """Return an operator's method with operands and result cast to the dtypes of a ufunc."""
 
     def operate(*operands):
         for x in operands:  # the most frequent case
             kind = x.__class__
             if not (kind is Traced and x.value.dtype is _FLOAT64 or kind in _PLAIN):
-                return _in_loop(ufunc, method, operands, is_reflected)
+                return _apply_loop(ufunc, method, operands, is_reflected)
         return method(*operands)
 
     return functools.wraps(method)(operate)
 
 
-def _in_loop(ufunc: np.ufunc, call: Callable, operands: tuple, is_reflected: bool = False):
+def _apply_loop(ufunc: np.ufunc, call: Callable, operands: tuple, is_reflected: bool = False):
     """Call a function with its operands and result cast to the dtypes of the ufunc's loop."""
     kinds = [_kind_of(x) for x in operands]
     if any(kind is None for kind in kinds):  # a dtype is equal to None
         return call(*operands)
     if not WEAK_NUMBERS:
-        kinds = _by_value(kinds, operands)
+        kinds = _numpy1_kinds(kinds, operands)
     dtypes = _loop(ufunc, tuple(reversed(kinds) if is_reflected else kinds))
     taken, made = dtypes[: ufunc.nin], dtypes[ufunc.nin :]
     if is_reflected:
@@ -216,8 +216,8 @@ def _in_loop(ufunc: np.ufunc, call: Callable, operands: tuple, is_reflected: boo
     if result is NotImplemented:
         return result
     if isinstance(result, tuple):
-        return tuple([_own(_cast(x, dtype), operands) for x, dtype in zip(result, made)])
-    return _own(_cast(result, made[0]), operands)
+        return tuple([_own_result(_cast(x, dtype), operands) for x, dtype in zip(result, made)])
+    return _own_result(_cast(result, made[0]), operands)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -245,7 +245,7 @@ def _kind_of(x) -> Any:
     return None
 
 
-def _by_value(kinds: list, operands: tuple) -> list:
+def _numpy1_kinds(kinds: list, operands: tuple) -> list:
     """Return the kinds as NumPy 1 promotes them: operands without dimensions take the dtype of the arrays."""
     if not any(np.ndim(x) for x in operands):
         return kinds

@@ -96,7 +96,7 @@ class Log:
             if kind == 1 and x >= self._count:
                 return self._count - 1 - int(x)
             if (kind, x) not in outside:
-                taken = block.take(*self._from_outside(int(x))) if kind == 1 else block.input(self._inputs[int(x)])
+                taken = block.take(*self._earlier_result(int(x))) if kind == 1 else block.input(self._inputs[int(x)])
                 outside[kind, x] = taken
             return outside[kind, x]
 
@@ -121,23 +121,23 @@ class Log:
         number, count = (table[what] for table in _known())
         is_read, is_function, is_more = what == 0, number == _FUNCTION, number == _MORE
         is_single = number >= 0
-        is_of_one = (is_single & ~is_read)[:, None] & (np.arange(2) < count[:, None])
-        is_taken = is_of_one | (is_function | is_more)[:, None]
+        is_operand = (is_single & ~is_read)[:, None] & (np.arange(2) < count[:, None])
+        is_taken = is_operand | (is_function | is_more)[:, None]
 
         # Numbers from outside, each once; other operands are results, whose numbers follow from the rows.
         found = np.zeros(operands.shape, np.intp)
         is_earlier = is_taken & (kinds == 1) & (operands < self._count)
         takes: list[tuple[np.ndarray, Callable]] = [
-            (is_of_one & (kinds == 0), block.literal),
-            (is_earlier, lambda x: block.take(*self._from_outside(int(x)))),
+            (is_operand & (kinds == 0), block.literal),
+            (is_earlier, lambda x: block.take(*self._earlier_result(int(x)))),
             (is_taken & (kinds == 2), lambda x: block.input(self._inputs[int(x)])),
         ]
         for those, take in takes:
             if those.any():
                 found[those] = _by_bits(operands[those], take)
         for x in dict.fromkeys(operands[is_read, 0].tolist()):
-            of_x = is_read & (operands[:, 0] == x)
-            found[of_x, 0] = _elements(self._inputs[int(x)], operands[of_x, 1].astype(int).tolist(), block)
+            reads_x = is_read & (operands[:, 0] == x)
+            found[reads_x, 0] = _elements(self._inputs[int(x)], operands[reads_x, 1].astype(int).tolist(), block)
 
         # One row for each operation; a function has several and "more" has none.
         lengths = np.where(is_more, 0, 1)
@@ -212,7 +212,7 @@ class Log:
         part = bisect_right(self._starts, index) - 1
         return self._parts[part], index - self._starts[part]
 
-    def _from_outside(self, index: int) -> tuple[int, Any]:
+    def _earlier_result(self, index: int) -> tuple[int, Any]:
         """Return the place of a result of an earlier block, and its edge."""
         block, number = self._found(index)
         return block.places[number], block.edge(number)
@@ -326,7 +326,7 @@ def _together(x):
 _TOGETHER = Rule("numbers", vjps=(lambda g, saved, edge: g,), elementwise=True, partial=_refuse)
 
 
-def _of_ops() -> dict[str, NumberOperation]:
+def _loggable_ops() -> dict[str, NumberOperation]:
     """Return the operations that a log takes, by the name of the op: one or two operands, with native code.
 
     Step functions are excluded, as their results may become R's numbers, and so are the ops of :mod:`gradops.scipy`,
@@ -440,11 +440,11 @@ class Folded(NamedTuple):
 
 _OWN = 16
 
-_OF_OPS = _of_ops()
-OPERATIONS: list = [None, *_OF_OPS.values(), MORE]
+_LOGGABLE_OPS = _loggable_ops()
+OPERATIONS: list = [None, *_LOGGABLE_OPS.values(), MORE]
 """The operations of a log, by opcode. None reads an element of an array. Functions are appended."""
 
-NAMES = [*_OF_OPS]
+NAMES = [*_LOGGABLE_OPS]
 """The names of the ops, from opcode 1 on; :data:`MORE` follows them."""
 
 

@@ -61,11 +61,11 @@ def template(what: NumberOperation, active: tuple[bool, ...], exponent: Any = No
 @functools.cache
 def _template(what: NumberOperation, active: tuple[bool, ...], exponent: str | None) -> Template:
     program = Program()
-    with changed(recorder, _Writing(program)), changed(recording, True), np.errstate(all="ignore"):
+    with changed(recorder, _Recorder(program)), changed(recording, True), np.errstate(all="ignore"):
         return _traced(program, what, active, exponent)
 
 
-class _Writing(NamedTuple):
+class _Recorder(NamedTuple):
     """The recorder that ops find while a rule is traced."""
 
     program: Program
@@ -105,7 +105,7 @@ def function_template(function: Callable, count: int, given: tuple[bool, ...] = 
         TypeError: it uses an op that needs other values than single numbers.
     """
     program = Program(of_single_numbers=True)
-    with changed(recorder, _Writing(program)), np.errstate(all="ignore"):
+    with changed(recorder, _Recorder(program)), np.errstate(all="ignore"):
         operands = [program.input(np.float64(0.5)) for _ in range(count)]
         before = len(program.table)
         same = frozenset(x.place.index for x, on in zip(operands, given) if on)
@@ -190,13 +190,13 @@ def _written(program: Program, before: int, source: str, names: dict[int, str], 
             names[step.places[0]] = taken[0]
             continue
         own = names[step.places[0]] = f"s{len(operations)}"
-        op, kernel = _OF_TRUTH.get(step.name, (step.name, step.function))
+        op, kernel = _TRUTH_OPERATIONS.get(step.name, (step.name, step.function))
         operations.append((own, operation(op, tuple(pattern), kernel), taken))
     ends = [None if x is None else name(x.place.index) if isinstance(x, Traced) else constant(x) for x in results]
     return Template(_player(operations, ends), constants)
 
 
-_OF_TRUTH: dict[str, tuple[str, Callable]] = {
+_TRUTH_OPERATIONS: dict[str, tuple[str, Callable]] = {
     f"bitwise_{name}": (f"logical_{name}", getattr(np, f"logical_{name}")) for name in ("and", "or", "xor", "not")
 }
 """For each op on integers, the operation with the same meaning on truth values."""

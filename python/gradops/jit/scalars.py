@@ -49,7 +49,7 @@ class Numbers:
         self.program = program
         self.places = array("i")
         self.active = array("b")
-        self._of_literals: dict[bytes, int] = {}
+        self._literal_numbers: dict[bytes, int] = {}
 
     def __len__(self) -> int:
         return len(self.places)
@@ -57,9 +57,9 @@ class Numbers:
     def literal(self, value) -> int:
         """Return the index of a constant."""
         key = value.tobytes()
-        found = self._of_literals.get(key)
+        found = self._literal_numbers.get(key)
         if found is None:
-            found = self._of_literals[key] = self._new(self.program.literal(value, key), False)
+            found = self._literal_numbers[key] = self._new(self.program.literal(value, key), False)
         return found
 
     def input(self, x) -> int:
@@ -148,7 +148,7 @@ class Scalars(Numbers):
         self.literals[number] = value
         return number
 
-    def _without_kinks(self, rows: np.ndarray, base: int) -> np.ndarray:
+    def _remove_kinks(self, rows: np.ndarray, base: int) -> np.ndarray:
         """Return rows with ``x * x`` for each square of ``abs(x)``, see :mod:`gradops.autodiff.lengths`."""
         is_abs = rows[:, 0] == _ABS.number
         if not is_abs.any():
@@ -175,7 +175,7 @@ class Scalars(Numbers):
 
     def write(self, rows: np.ndarray) -> None:
         base = len(self)
-        rows = self._without_kinks(rows, base)
+        rows = self._remove_kinks(rows, base)
         super().write(rows)
         on = np.flatnonzero(np.frombuffer(self.active, np.int8)[base:])
         kept = np.empty((len(on), WIDTH), np.intc)
@@ -252,14 +252,14 @@ class Scalars(Numbers):
         made = Derivative(self, tangents)
         # Most tangents are zeros if the direction goes along one variable, or along variables that share a colour.
         for i, t in zip(piece.takes, tangents):
-            if t is not None and not self._is_none(t):
+            if t is not None and not self._is_zero(t):
                 made.last[i] = made.out.input(t)
         for start in range(piece.start, piece.stop, LONGEST):
             made.forward(self._rows()[start : min(start + LONGEST, piece.stop)])
         made.out.close()
         return made
 
-    def _is_none(self, tangent) -> bool:
+    def _is_zero(self, tangent) -> bool:
         """True for a tangent that is always 0."""
         if is_active(tangent):
             return False

@@ -34,13 +34,13 @@ class Unions:
 
     def __init__(self) -> None:
         self._known: dict[tuple, tuple] = {}
-        self._elementwise = np.frompyfunc(self.of_two, 2, 1)
+        self._elementwise = np.frompyfunc(self.union, 2, 1)
 
-    def of_arrays(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    def elementwise(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Return the unions of corresponding elements; the arrays are broadcast."""
         return _array(self._elementwise(first, second))
 
-    def of_two(self, a: frozenset, b: frozenset) -> frozenset:
+    def union(self, a: frozenset, b: frozenset) -> frozenset:
         """Return the union of two sets; one of the two if it contains the other."""
         if a is b or not b:
             return a
@@ -55,7 +55,7 @@ class Unions:
             return known[0]
         return a if b <= a else a | b
 
-    def of_all(self, sets) -> frozenset:
+    def union_all(self, sets) -> frozenset:
         """Return the union of any number of sets."""
         distinct = list({id(s): s for s in sets if s}.values())
         return distinct[0] if len(distinct) == 1 else NOTHING.union(*distinct)
@@ -133,13 +133,13 @@ class Analysis:
         found = rule_of(step.name)
         result = NotImplemented if found is None else found(self, step, *step.arguments)
         if result is NotImplemented:
-            result = self._all_of_all(step)
+            result = self._full_dependence(step)
         for place, sets in zip(step.places, result if step.several else [result]):
             self.found[place] = np.broadcast_to(_array(sets), np.shape(self.program.value(place)))
 
-    def _all_of_all(self, step: Step):
+    def _full_dependence(self, step: Step):
         used = [self.found[place] for place in step.uses if place in self.found]
-        every = self.unions.of_all(s for sets in used for s in sets.flat)
+        every = self.unions.union_all(s for sets in used for s in sets.flat)
         results = []
         for place in step.places:
             full = np.empty(np.shape(self.program.value(place)), object)
@@ -177,7 +177,7 @@ def _elementwise(analysis: Analysis, step: Step, *xs):
     sets = [analysis.of(x) for x in xs if analysis.moves(x)]
     total = sets[0]
     for more in sets[1:]:
-        total = analysis.unions.of_arrays(total, more)
+        total = analysis.unions.elementwise(total, more)
     return total
 
 
@@ -206,7 +206,7 @@ def _where(analysis: Analysis, step: Step, condition, x1=None, x2=None):
     chosen = analysis.known(condition)
     first, second = analysis.of(x1), analysis.of(x2)
     if chosen is None:
-        return analysis.unions.of_arrays(first, second)
+        return analysis.unions.elementwise(first, second)
     return np.where(np.asarray(chosen, bool), first, second)
 
 
@@ -245,9 +245,9 @@ def _at(analysis: Analysis, step: Step, x, key, updates):
     if step.name == "set_at":
         flat[positions] = analysis.empty(())
     more = np.broadcast_to(analysis.of(updates), np.shape(positions))
-    of_two = analysis.unions.of_two
+    union = analysis.unions.union
     for position, update in zip(np.ravel(positions), more.flat):
-        flat[position] = of_two(flat[position], update)
+        flat[position] = union(flat[position], update)
     return flat.reshape(sets.shape)
 
 
@@ -270,7 +270,7 @@ def _reduced(analysis: Analysis, step: Step, x, axis=None, *settings):
     if not sets.ndim:
         return sets
     found = np.empty(np.shape(analysis.program.value(step.places[0])), object)
-    found.reshape(-1)[:] = [analysis.unions.of_all(row) for row in _rows(sets, axis)]
+    found.reshape(-1)[:] = [analysis.unions.union_all(row) for row in _rows(sets, axis)]
     return found
 
 
@@ -292,10 +292,10 @@ def _accumulated(analysis: Analysis, step: Step, x, axis=None, *settings):
     sets = analysis.of(x)
     lines = sets.reshape(1, -1) if axis is None else np.moveaxis(sets, axis, -1) if sets.ndim else sets.reshape(1)
     shape = lines.shape
-    of_two = analysis.unions.of_two
+    union = analysis.unions.union
     found: np.ndarray = np.empty((math.prod(shape[:-1]), shape[-1]), object)
     for i, line in enumerate(lines.reshape(found.shape)):
-        found[i] = list(itertools.accumulate(line, of_two))
+        found[i] = list(itertools.accumulate(line, union))
     found = found.reshape(shape)
     return found.reshape(-1) if axis is None else np.moveaxis(found, -1, axis) if sets.ndim else found.reshape(())
 
@@ -311,14 +311,14 @@ def _matmul(analysis: Analysis, step: Step, a, b):
     """Let element (i, j) depend on row i of the first matrix and column j of the second."""
     first, second = analysis.of(a), analysis.of(b)
     if not analysis.moves(a) or not analysis.moves(b):
-        found = _by_constant(analysis, first, second, analysis.known(a), analysis.known(b))
+        found = _constant_product(analysis, first, second, analysis.known(a), analysis.known(b))
         if found is not None:
             return found
     rows = _united(analysis, first, -1)
     columns = _united(analysis, second, -1 if second.ndim == 1 else -2)
     if first.ndim > 1 and second.ndim > 1:
         rows, columns = rows[..., :, None], columns[..., None, :]
-    return analysis.unions.of_arrays(rows, columns)
+    return analysis.unions.elementwise(rows, columns)
 
 
 @rule("pattern", "solve", "solve_triangular")
@@ -328,13 +328,13 @@ def _solved(analysis: Analysis, step: Step, a, b, *settings):
     vector = is_vector(matrix.shape, sides.shape)
     sides = sides[..., None] if vector else sides
     whole = _united(analysis, _united(analysis, matrix, -1), -1)
-    columns = analysis.unions.of_arrays(whole[..., None], _united(analysis, sides, -2))[..., None, :]
+    columns = analysis.unions.elementwise(whole[..., None], _united(analysis, sides, -2))[..., None, :]
     found = np.broadcast_to(columns, (*columns.shape[:-2], *sides.shape[-2:]))
     return found[..., 0] if vector else found
 
 
 @rule("pattern", "cholesky", "det", "eigh", "expm", "inv", "qr", "slogdet", "svd")
-def _of_matrices(analysis: Analysis, step: Step, x, *settings):
+def _matrix_function(analysis: Analysis, step: Step, x, *settings):
     """Let each element of the results depend on the whole matrix, but not on the others of a stack."""
     whole = _united(analysis, _united(analysis, analysis.of(x), -1), -1)
     results = []
@@ -348,11 +348,11 @@ def _of_matrices(analysis: Analysis, step: Step, x, *settings):
 def _united(analysis: Analysis, sets, axis: int) -> np.ndarray:
     lines = np.moveaxis(sets, axis, -1)
     found = np.empty(lines.shape[:-1], object)
-    found.reshape(-1)[:] = [analysis.unions.of_all(row) for row in lines.reshape(found.size, lines.shape[-1])]
+    found.reshape(-1)[:] = [analysis.unions.union_all(row) for row in lines.reshape(found.size, lines.shape[-1])]
     return found
 
 
-def _by_constant(analysis: Analysis, first, second, a, b):
+def _constant_product(analysis: Analysis, first, second, a, b):
     """Return the pattern of a product with a constant matrix that has zeros, from the nonzero elements only."""
     value = b if a is None else a
     if value is None or np.ndim(value) != 2 or np.count_nonzero(value) == np.size(value):
@@ -364,7 +364,7 @@ def _by_constant(analysis: Analysis, first, second, a, b):
     lines = sets.reshape(-1, sets.shape[-1])
     found = np.empty((len(lines), len(used)), object)
     for i, line in enumerate(lines):
-        found[i] = [analysis.unions.of_all(line[k]) for k in used]
+        found[i] = [analysis.unions.union_all(line[k]) for k in used]
     if sets.ndim == 1:
         return found[0]
     return found.T if a is not None else found
@@ -379,5 +379,5 @@ def _segments(analysis: Analysis, step: Step, data, ids, count=None, *settings):
     sets = analysis.of(data)
     for row, i in enumerate(positions):
         if 0 <= i < len(found):  # slices: a single element would be an array in an array
-            found[i : i + 1] = analysis.unions.of_arrays(found[i : i + 1], sets[row : row + 1])
+            found[i : i + 1] = analysis.unions.elementwise(found[i : i + 1], sets[row : row + 1])
     return found

@@ -67,7 +67,7 @@ def clones(nodes: list[Node], table: dict[int, Any], passed: dict[int, Any] | No
     """Return ``table`` with copies of nodes, oldest first, added; edges of the copies are replaced by the table."""
     table = dict(table)
     for node in nodes:
-        edges = tuple(standing_for(edge, table, passed or {}) for edge in node.edges)
+        edges = tuple(replacement(edge, table, passed or {}) for edge in node.edges)
         copy = Node(node.rule, edges, node.saved, node.shape, node.dtype)
         if hasattr(node, "extra"):
             copy.extra = node.extra
@@ -75,14 +75,14 @@ def clones(nodes: list[Node], table: dict[int, Any], passed: dict[int, Any] | No
     return table
 
 
-def standing_for(edge, table: dict[int, Any], passed: dict[int, Any]):
+def replacement(edge, table: dict[int, Any], passed: dict[int, Any]):
     """Return the edge that replaces another: follow ``passed`` to its end, then look the edge up in ``table``."""
     while edge is not None and key(edge) in passed:
         edge = passed[key(edge)]
     return edge if edge is None else table.get(key(edge), edge)
 
 
-def on_copies(x: Variable, table: dict[int, Any]) -> Variable:
+def replaced_variable(x: Variable, table: dict[int, Any]) -> Variable:
     """Return a variable attached to the replacement of its node."""
     place = key(x._node or x)
     if place not in table:
@@ -118,7 +118,7 @@ class Body:
             arguments = [[fresh(x) if is_differentiable(x) else x for x in group] for group in arguments]
         self._inputs = arguments
         # Marks the body of each input. A gradient that reaches an input of a body which is neither traced nor
-        # differentiated now cannot be returned, see `_is_anothers`.
+        # differentiated now cannot be returned, see `_is_foreign`.
         for x in self._leaves():
             x.gradops_body = self  # type: ignore[attr-defined]
         self.in_use = 1
@@ -143,7 +143,7 @@ class Body:
         active = [x for group in results for x in group if is_active(x)]
         inputs = {key(x) for x in self._leaves()}
         nodes, outside = reached(active, lambda edge: _is_new(edge, self.start), inputs)
-        if any(map(self._is_anothers, outside)):
+        if any(map(self._is_foreign, outside)):
             raise GradientError(
                 "a compiled loop has no derivative of third or higher order through a branch, and none through a "
                 "custom gradient that closes over the argument of its own derivative.",
@@ -152,11 +152,11 @@ class Body:
         self.edges = outside
         self.aliases = [Node(ALIAS, (edge,), (), edge.shape, dtype_of(edge)) for edge in outside]
         table = clones(nodes, {key(edge): alias for edge, alias in zip(outside, self.aliases)})
-        self._results = [[on_copies(x, table) if is_active(x) else None for x in group] for group in results]
+        self._results = [[replaced_variable(x, table) if is_active(x) else None for x in group] for group in results]
         self.end = clock()
         self.outer.root.bodies.append(self)
 
-    def _is_anothers(self, edge) -> bool:
+    def _is_foreign(self, edge) -> bool:
         """True if an edge belongs to the graph of a function that is neither traced nor differentiated now."""
         if isinstance(edge, Node):
             # The tape numbers all nodes. A function's nodes have the numbers between its start and its end. Functions
@@ -291,8 +291,8 @@ class Body:
         table = clones(nodes, instead, passed)
         now.passed.update({place: (self, edge) for place, edge in table.items()})
         for place, (body, edge) in self.program.passed.items():
-            now.passed[place] = body, standing_for(edge, table, passed)
-        return {place: on_copies(g, table) if is_active(g) else g for place, g in gradients.items()}
+            now.passed[place] = body, replacement(edge, table, passed)
+        return {place: replaced_variable(g, table) if is_active(g) else g for place, g in gradients.items()}
 
     def emitted(self) -> Any:
         """Return the body as a compiled function: it takes the arguments and ``held``, and returns all results."""

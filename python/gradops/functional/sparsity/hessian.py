@@ -113,12 +113,12 @@ class SparseHessian:
         """``func`` as a function of the chosen arguments, with the others fixed to their values in ``inputs``."""
         given = list(inputs)
 
-        def of_chosen(*xs):
+        def chosen_function(*xs):
             for k, x in zip(self.argnums, xs):
                 given[k] = x
             return func(*given)
 
-        return of_chosen
+        return chosen_function
 
     def _found(self, inputs, xs) -> Any:
         """The analysis of the function for any values of its constants: a constant of 0 would hide dependences."""

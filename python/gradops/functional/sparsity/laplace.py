@@ -56,13 +56,13 @@ class Programs:
     is_quadratic = False
 
     def __init__(self, f: Callable, hessian: SparseHessian, compiled: Callable):
-        def with_determinant(theta, u, weights):
+        def penalised(theta, u, weights):
             return f(theta, u) + ops.sum(weights * hessian.values(theta, u)) / 2
 
         self.hessian = hessian
         self.value_and_gradient = compiled(value_and_grad(f, 1))
         self.elements = hessian.values
-        self._with_determinant = compiled(grad(with_determinant, (1, 0)))
+        self._with_determinant = compiled(grad(penalised, (1, 0)))
         self._along = compiled(lambda theta, u, along: hvp(f, (theta, u), (ops.zeros_like(theta), along))[1][0])
 
     def mode_gradient(self, theta, u, weights, left):
@@ -96,11 +96,11 @@ class Shared:
     def __init__(self, f: Callable, theta: np.ndarray, u: np.ndarray):
         mine = weakref.proxy(self)  # a reference cycle would hold the trace until the garbage collector runs
 
-        def all_of(*arrays):  # closes over the likelihood, so that `Compiled` compares what the likelihood reads
+        def compute_all(*arrays):  # closes over the likelihood, so that `Compiled` compares what the likelihood reads
             return mine._all(f, *arrays)
 
         self._like = theta, u
-        self._programs: Any = Compiled(all_of, (), split=True)
+        self._programs: Any = Compiled(compute_all, (), split=True)
         self._nothing = np.zeros(u.shape)
         self.hessian: Any = None
         self._weights = np.zeros(0)
@@ -114,8 +114,10 @@ class Shared:
         return self._programs.part(1, theta, u, self._nothing, late=[self._weights], turns=MIN_CALLS_OF_DERIVATIVES)
 
     def mode_gradient(self, theta, u, weights, left):
-        by_u, *whole = self._programs.part(3, theta, u, self._nothing, late=[weights], turns=MIN_CALLS_OF_DERIVATIVES)
-        return (by_u, *whole) if whole else (left + by_u, None)
+        u_gradient, *whole = self._programs.part(
+            3, theta, u, self._nothing, late=[weights], turns=MIN_CALLS_OF_DERIVATIVES
+        )
+        return (u_gradient, *whole) if whole else (left + u_gradient, None)
 
     def theta_gradient(self, theta, u, weights, along, whole):
         along = self._nothing if along is None else along
@@ -130,15 +132,15 @@ class Shared:
         found = None if left else by_columns(inputs, value)
         return value if found is None else found(*inputs)
 
-    def _elements(self, f, parts: AffineParts, by_u, u):
+    def _elements(self, f, parts: AffineParts, u_gradient, u):
         """Return the elements of the Hessian with respect to ``u``; the first call finds the pattern."""
         if isinstance(self.hessian, SeparableHessian):
             return self.hessian.elements(parts)
         if self.hessian is None:
-            self.hessian = SparseHessian(f, self._like, 1, _dependence(data_of(by_u), data_of(u)))
+            self.hessian = SparseHessian(f, self._like, 1, _dependence(data_of(u_gradient), data_of(u)))
 
         def product(v):
-            (found,) = forward.push([by_u], [u], [v], True)
+            (found,) = forward.push([u_gradient], [u], [v], True)
             return ops.zeros_like(u) if found is None else found
 
         return self.hessian.elements(product, (u,), True)
@@ -155,23 +157,23 @@ class Shared:
             with traces.watching(_refuse_unnatural):
                 value = self._value(f, inputs)
                 parts = AffineParts(value, inputs[1], along)
-                if by_ends := self._takes_parts(parts):
-                    by_u = parts.gradient()
+                if uses_ends := self._takes_parts(parts):
+                    u_gradient = parts.gradient()
                 else:
-                    (by_u,) = gradients.grad(value, inputs[1], create_graph=True, materialize_grads=True)
-            elements = self._elements(f, parts, by_u, inputs[1])
+                    (u_gradient,) = gradients.grad(value, inputs[1], create_graph=True, materialize_grads=True)
+            elements = self._elements(f, parts, u_gradient, inputs[1])
             weights = u.program.input(np.zeros(self.hessian.pattern.nnz))
             half = ops.sum(weights * elements) / 2
             whole = value + half
         self.is_quadratic = not _needs(data_of(elements), u)
-        found: list = [(value, by_u), elements]
+        found: list = [(value, u_gradient), elements]
         if self.is_quadratic:
             found += _gradients([(whole, None)], inputs[:1])
-        elif by_ends:  # little of the elements depends on u, and the rest goes through the maps once
+        elif uses_ends:  # little of the elements depends on u, and the rest goes through the maps once
             found += _gradients([(whole, None), *parts.falls_along()], inputs[:1])
             found.append(_gradients([(half, None)], inputs[1:]))
         else:
-            found += _gradients([(by_u, along)], inputs[:1])
+            found += _gradients([(u_gradient, along)], inputs[:1])
             found.append(_gradients([(whole, None)], inputs[::-1]))
         return tuple(tuple(map(data_of, x)) if isinstance(x, (tuple, list)) else data_of(x) for x in found)
 

@@ -109,8 +109,8 @@ def compressed(run: Callable, xs: list, vs: list, colors: np.ndarray) -> np.ndar
 
 def seeds(colors: np.ndarray, shapes: list[tuple]) -> list[np.ndarray]:
     """For each colour the sum of its unit vectors, split into parts of these shapes and stacked."""
-    of_colors = (colors == np.arange(int(colors.max(initial=-1)) + 1)[:, None]).astype(float)
-    parts = np.split(of_colors, np.cumsum([math.prod(shape) for shape in shapes])[:-1], 1)
+    one_hot = (colors == np.arange(int(colors.max(initial=-1)) + 1)[:, None]).astype(float)
+    parts = np.split(one_hot, np.cumsum([math.prod(shape) for shape in shapes])[:-1], 1)
     return [part.reshape(len(part), *shape) for part, shape in zip(parts, shapes)]
 
 

@@ -198,21 +198,21 @@ class SeparableHessian:
         self.pays, self.pattern = False, None
         if pairs.sum() > MAX_TERMS_PER_ELEMENT * (size + count) * count:
             return
-        of = np.repeat(np.arange(len(row)), pairs)  # the element of G in each term
-        number = np.arange(len(of)) - np.repeat(np.cumsum(pairs) - pairs, pairs)
-        width = lengths[column[of]]
-        i = maps.indices[starts[row[of]] + number // width].astype(np.int64)
-        j = maps.indices[starts[column[of]] + number % width]
-        kept = (row[of] != column[of]) | (i >= j)
-        of, i, j = of[kept], i[kept], j[kept]
+        element = np.repeat(np.arange(len(row)), pairs)  # the element of G in each term
+        number = np.arange(len(element)) - np.repeat(np.cumsum(pairs) - pairs, pairs)
+        width = lengths[column[element]]
+        i = maps.indices[starts[row[element]] + number // width].astype(np.int64)
+        j = maps.indices[starts[column[element]] + number % width]
+        kept = (row[element] != column[element]) | (i >= j)
+        element, i, j = element[kept], i[kept], j[kept]
         low, places = np.unique(np.minimum(i, j) * count + np.maximum(i, j), return_inverse=True)
         order = np.argsort(places, kind="stable")
-        of, i, j, self._places = of[order], i[order], j[order], places[order]
-        at, color = (part[once][of] for part in plan.places)
+        element, i, j, self._places = element[order], i[order], j[order], places[order]
+        at, color = (part[once][element] for part in plan.places)
         self._colors, self._colors_of_ends = colors, plan.colors
-        self._of_ends = color * size + at
-        self._of_maps = colors[i] * size + row[of], colors[j] * size + column[of]
-        self._times = np.where((i == j) & (row[of] != column[of]), 2.0, 1.0)  # both orders of the two ends
+        self._end_indices = color * size + at
+        self._map_indices = colors[i] * size + row[element], colors[j] * size + column[element]
+        self._times = np.where((i == j) & (row[element] != column[element]), 2.0, 1.0)  # both orders of the two ends
         self._count = len(low)
         columns, rows = np.divmod(low, count)
         every = np.sort(np.concatenate([low, (rows * count + columns)[rows != columns]]))
@@ -221,14 +221,14 @@ class SeparableHessian:
         starts = np.searchsorted(columns, np.arange(count + 1))
         self.pattern = patterns.csc((np.ones(len(every), bool), rows, starts), (count, count))
         products = int(colors.max(initial=0) + plan.colors.max(initial=0)) + 2
-        self.pays = len(of) < _saved(starts, products, size + count)
+        self.pays = len(element) < _saved(starts, products, size + count)
 
     def elements(self, parts: AffineParts):
         """Return the elements of ``H`` in the order of its pattern."""
         maps = ops.reshape(parts.columns(self._colors), (-1,))
-        by_ends = ops.reshape(parts.products(self._colors_of_ends), (-1,))
-        first, second = (ops.take(maps, places, 0) for places in self._of_maps)
-        terms = first * second * self._times * ops.take(by_ends, self._of_ends, 0)
+        end_products = ops.reshape(parts.products(self._colors_of_ends), (-1,))
+        first, second = (ops.take(maps, places, 0) for places in self._map_indices)
+        terms = first * second * self._times * ops.take(end_products, self._end_indices, 0)
         return ops.take(ops.segment_sum(terms, self._places, self._count), self._all, 0)
 
 
