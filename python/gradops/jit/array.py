@@ -168,7 +168,7 @@ class Traced:
         raise JitError(
             "a compiled function looked up a traced array in a set or dict, where it would be found by identity, not "
             "by its value.",
-            hint="compare values (`if x == 1.0`), look up a whole number (`int(x)`), or make the argument static",
+            hint="compare values (`if x == 1.0`), look up an integer (`int(x)`), or make the argument static",
         )
 
     def __int__(self) -> int:
@@ -218,7 +218,7 @@ class Traced:
         if self.program.current is not self.program:
             raise JitError(
                 "a function that `scan()`, `cond()` or their like call wrote in place to an array from outside.",
-                hint="return what is new instead, as part of the state",
+                hint="return the new value instead, as part of the state",
             )
         result = self.program.written(result)
         if result.dtype != self.dtype:

@@ -180,7 +180,7 @@ class Compiled(_functions.Made, Generic[P, R]):
         if self._function_check.failed:
             return f"not compiled any more: {self._function_check.failed}"
         if not self.programs:
-            return "not compiled yet: it is at the first call"
+            return "not compiled yet: the first call compiles it"
         return "\n".join([*(p.explained() for p in self.programs.all()), *self.retraces.lines()])
 
     def __repr__(self) -> str:
@@ -292,8 +292,8 @@ class Compiled(_functions.Made, Generic[P, R]):
             )
         if lost_gradient(result):
             raise JitError(
-                "the result of a compiled function depends on a variable that requires a gradient and is no argument; "
-                "the gradient would be lost.",
+                "the result of a compiled function depends on a variable that requires a gradient and is not an "
+                "argument; the gradient would be lost.",
                 hint="pass the variable as an argument, or use `variable.detach()`",
             )
         self.captured = captured
@@ -544,7 +544,7 @@ def _compared(value, position: int):
         hash(value)
     except TypeError as error:
         raise ArgumentTypeError(
-            "the static argument {position} must be hashable, or an array, list or dict of what is; got {value}.",
+            "the static argument {position} must be hashable, or an array, list or dict of hashables; got {value}.",
             argument="static_argnums",
             position=Position(position),
             value=TypeOf(value),
@@ -623,7 +623,7 @@ def _trace(
     run.source = function.source  # type: ignore[attr-defined]
     run.steps = function.steps  # type: ignore[attr-defined]
     run.native = function.native  # type: ignore[attr-defined]
-    looks = f", one way of its branches, {guards.count} values looked at" if guards.count else ""
+    looks = f", specialised to the branches taken, {guards.count} guards" if guards.count else ""
     run.explained = lambda: f"({takes}){looks}: {function.native}"  # type: ignore[attr-defined]
     run.analysis = None if analyse is None else analyse(program, outputs)  # type: ignore[attr-defined]
     program.forget()

@@ -202,7 +202,7 @@ def while_loop(outer: Program, holds: Callable, step: Callable, leaves: list, bo
     if recording.get() and (body.edges or any(map(is_active, leaves))):
         if bound is None:
             raise _GradientWithoutBound(
-                "a compiled `while_loop()` has a gradient with a bound only.",
+                "a compiled `while_loop()` has a gradient only with a bound.",
                 argument="maximum_iterations",
                 hint="pass `maximum_iterations`",
             )

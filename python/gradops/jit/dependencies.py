@@ -184,10 +184,10 @@ class Captured:
         if changes := self.changes():
             names = ", ".join(f"`{name}`" for name in dict.fromkeys(name for name, *_ in changes))
             raise JitError(
-                f"a compiled function changed what it reads, or others may read: {names}. Compiled it would not do so "
-                "at each call.",
-                hint="return what is new as a result, and pass it as an argument of the next call (in a loop, as part "
-                "of its state); or change it outside of the compiled function",
+                f"a compiled function changed what it reads, or others may read: {names}. Once compiled, it does not "
+                "repeat the change.",
+                hint="return the new value as a result, and pass it as an argument of the next call (in a loop, as "
+                "part of its state); or change it outside of the compiled function",
             )
 
     def imported(self) -> bool:

@@ -135,7 +135,7 @@ class Looks:
     def _value(self, x, kind):
         if self.known is not None:
             if len(self.found) == len(self.known):
-                raise JitError("a compiled function looked at other values when it was traced than when it ran.")
+                raise JitError("a compiled function read other values when it was traced than when it ran.")
             return self.known[len(self.found)]
         try:
             return kind(x)
@@ -263,9 +263,9 @@ class Branching:
         elif not self._warned:
             self._warned = True
             warnings.warn(
-                f"the branches of a compiled function went {count} ways, and now another, for which it is not "
-                "compiled. Use `ops.where()` (R: `ifelse()`), `ops.cond()` or `ops.while_loop()`, and no Python "
-                "numbers or texts (`x.item()`, `str(x)`) of its values.",
+                f"a compiled function has {count} specialisations, one for each branch taken. It takes another branch "
+                "now and runs uncompiled. Use `ops.where()` (R: `ifelse()`), `ops.cond()` or `ops.while_loop()`, and "
+                "make no Python numbers or texts of values (`x.item()`, `str(x)`).",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -405,4 +405,4 @@ class _LibraryProgram:
         return leaves if bool(holds) else None
 
     def explained(self) -> str:
-        return f"one way of its branches, {len(self.answers)} values looked at: compiled by {self.name}"
+        return f"specialised to the branches taken, {len(self.answers)} guards: compiled by {self.name}"

@@ -136,8 +136,8 @@ class Program:
             return found
         if self.parent is None:
             raise JitError(
-                "a compiled function met an array that a function which it called had made for itself.",
-                hint="let the functions that `scan()`, `cond()` and their like call return what is needed of them",
+                "a compiled function used an array that was made in a function called by `scan()`, `cond()` or similar.",
+                hint="return the array from that function",
             )
         if x.stale:
             x.refuse_stale()

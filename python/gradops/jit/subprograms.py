@@ -219,9 +219,9 @@ class Body:
         captured.refuse_changes()
         if not self.does_as(again):
             raise JitError(
-                "a function that a compiled loop calls did something else the second time: it changes what it closes "
-                "over, or looks at what changes.",
-                hint="let all that changes be part of the state, or write a Python loop",
+                "a function that a compiled loop calls did something else the second time: it changes a value "
+                "that it closes over, or reads one that changes.",
+                hint="make every changing value part of the state, or write a Python loop",
             )
 
     def vjp(

@@ -187,7 +187,7 @@ def _needs(y, x: Any) -> bool:
 
 def _refuse_unnatural(node) -> None:
     if not traces.is_natural(node.rule):
-        raise JitError("a likelihood with a derivative of the user's own is not compiled at once.")
+        raise JitError("a likelihood with a custom derivative is not compiled from one trace.")
 
 
 def _dependence(y, x: Any):

@@ -84,7 +84,7 @@ def arrays(at: Point, create_graph: bool) -> list[np.ndarray]:
         raise ArgumentTypeError(f"`{at.name}`: `sparse=True` needs real inputs; got complex ones.", argument="inputs")
     if create_graph:
         raise ArgumentError(
-            f"`{at.name}`: a sparse matrix has no gradient: `create_graph` does not go with `sparse`.",
+            f"`{at.name}`: a sparse matrix has no gradient: `create_graph` cannot be combined with `sparse`.",
             argument="create_graph",
         )
     if recording.get() and any(is_active(x) for x in at.leaves):
