@@ -136,7 +136,7 @@ class Program:
             return found
         if self.parent is None:
             raise JitError(
-                "a compiled function used an array that was made in a function called by `scan()`, `cond()` or similar.",
+                "a compiled function used an array made in a function called by `scan()`, `cond()` or similar.",
                 hint="return the array from that function",
             )
         if x.stale:
