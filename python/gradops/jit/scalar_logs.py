@@ -134,7 +134,7 @@ class Log:
         ]
         for those, take in takes:
             if those.any():
-                found[those] = _by_bits(operands[those], take)
+                found[those] = _map_distinct(operands[those], take)
         for x in dict.fromkeys(operands[is_read, 0].tolist()):
             reads_x = is_read & (operands[:, 0] == x)
             found[reads_x, 0] = _elements(self._inputs[int(x)], operands[reads_x, 1].astype(int).tolist(), block)
@@ -259,7 +259,7 @@ def log(x) -> Log | None | bool:
     return Log(program, isinstance(x, Variable)) if is_here else False
 
 
-def _by_bits(values: np.ndarray, take: Callable) -> np.ndarray:
+def _map_distinct(values: np.ndarray, take: Callable) -> np.ndarray:
     """Return ``take()`` of each value, called once for equal bits, as 0.0 and -0.0 differ."""
     bits = np.ascontiguousarray(values).reshape(-1).view(f"i{values.itemsize}")
     different, at = np.unique(bits, return_inverse=True)
@@ -371,8 +371,8 @@ class Function:
                 try:
                     values = [x if on else None for x, on in zip(operands[calls].T, pattern)]
                     yield self._folded(calls, values, block)
-                except _Apart as apart:
-                    left += [calls[apart.chosen], calls[~apart.chosen]]
+                except _Undecided as choice:
+                    left += [calls[choice.chosen], calls[~choice.chosen]]
 
     def _folded(self, calls: np.ndarray, values: list, block: Scalars) -> Folded:
         rows: list[tuple[int, tuple[int, ...]]] = []
@@ -388,7 +388,7 @@ class Function:
             if what.name == "where" and known[0] is not None and any(x is None for x in known):
                 chosen = np.broadcast_to(known[0], calls.shape)
                 if chosen.any() and not chosen.all():
-                    raise _Apart(chosen)
+                    raise _Undecided(chosen)
                 return given[1] if chosen.all() else given[2]
             if all(token < 0 for token in given):
                 with np.errstate(all="ignore"):
@@ -402,10 +402,10 @@ class Function:
         if result != _OWN + len(rows) - 1 or not rows:
             rows.append((COPY.number, (result,)))
         used = {token for _, given in rows for token in given if token < 0}
-        return Folded(calls, rows, {token: _by_bits(literals[-1 - token], block.literal) for token in used})
+        return Folded(calls, rows, {token: _map_distinct(literals[-1 - token], block.literal) for token in used})
 
 
-class _Apart(Exception):
+class _Undecided(Exception):
     """Raised if a choice between literals differs between calls; ``chosen`` says for which."""
 
     def __init__(self, chosen: np.ndarray):
