@@ -227,7 +227,7 @@ def report(
 
 
 def _difference(got, want) -> str:
-    """The first element that differs, as text."""
+    """Return the first element that differs, as text."""
     if not isinstance(want, (np.ndarray, np.generic)) or not isinstance(got, (np.ndarray, np.generic)):
         return ""
     if not _are_of_one_kind(got, want):

@@ -716,7 +716,7 @@ def _numbers(value) -> list[np.ndarray]:
 
 
 def _version(tensor) -> tuple:
-    """A key that changes with a write in place, and with ``tensor.data = ...``."""
+    """Return a key that changes with a write in place, and with ``tensor.data = ...``."""
     try:
         return tensor._version, tensor.data_ptr()
     except RuntimeError:  # a tensor without a single storage, such as a sparse one

@@ -84,7 +84,7 @@ class NumberOperation(Operation):
         self.known.append(self)
 
     def _computed_by_numpy(self, *numbers) -> Any:
-        """The kernel's result for NumPy's numbers; some kernels read the dtype of their arguments."""
+        """Return the kernel's result for NumPy's numbers; some kernels read the dtype of their arguments."""
         return self.kernel(*self.arguments([np.float64(x) if x.__class__ is float else x for x in numbers]))
 
 

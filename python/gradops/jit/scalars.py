@@ -273,7 +273,7 @@ class Scalars(Numbers):
         return self._operations[WIDTH * at + 1]
 
     def _rows(self) -> np.ndarray:
-        """The operations that a gradient goes through, one per row; a missing operand is 0, which is not a result."""
+        """Return the operations that a gradient goes through as rows; a missing operand is 0, which is not a result."""
         return np.frombuffer(self._operations, np.intc).reshape(-1, WIDTH)
 
     def _piece_of(self, number: int) -> Piece:

@@ -26,7 +26,7 @@ from .traces import is_natural, watching
 
 
 def sparse_jacobian(at: Point, jvp: Callable, vjp: Callable, create_graph: bool, strict: bool, strategy: str | None):
-    """The Jacobian as CSC matrices, compressed by columns or rows, whichever have fewer colours.
+    """Return the Jacobian as CSC matrices, compressed by columns or rows, whichever have fewer colours.
 
     Raises:
         ArgumentError, ArgumentTypeError, GradientError: see :func:`arrays`.
@@ -48,7 +48,7 @@ def sparse_jacobian(at: Point, jvp: Callable, vjp: Callable, create_graph: bool,
 
 
 def sparse_hessian(at: Point, hvp: Callable, create_graph: bool, strict: bool):
-    """The Hessian as CSC matrices, from one Hessian-vector product for each colour of a star colouring.
+    """Return the Hessian as CSC matrices, from one Hessian-vector product for each colour of a star colouring.
 
     With custom derivatives the Hessian need not be symmetric; its columns are then coloured instead.
 
@@ -66,7 +66,7 @@ def sparse_hessian(at: Point, hvp: Callable, create_graph: bool, strict: bool):
 
 
 def arrays(at: Point, create_graph: bool) -> list[np.ndarray]:
-    """The inputs, as real NumPy arrays.
+    """Return the inputs, as real NumPy arrays.
 
     Raises:
         ArgumentTypeError: tensors of another library, or complex numbers.
@@ -97,7 +97,7 @@ def arrays(at: Point, create_graph: bool) -> list[np.ndarray]:
 
 
 def program(func: Flat, name: str, product: Callable, xs: list, vs: list) -> Any:
-    """The compiled product ``(*xs, *vs)``, a function that returns the list of its parts, with a :class:`Found`.
+    """Return the compiled product ``(*xs, *vs)``, a function that returns the list of its parts, with a :class:`Found`.
 
     For a function made by ``jit`` it is compiled once, like the function itself.
     """

@@ -58,7 +58,7 @@ class AffineParts:
         return [found[key(edge)][1] if key(edge) in found else None for edge in self.ends]
 
     def gradient(self) -> Any:
-        """The derivatives of ``y`` with respect to ``x``, from the derivatives with respect to the ends."""
+        """Return the derivatives of ``y`` with respect to ``x``, from the derivatives with respect to the ends."""
         pairs = [(g, edge) for g, edge in zip(self.gradients, self.ends) if g is not None]
         roots = [attach(data_of(g), edge) if isinstance(edge, Node) else edge for g, edge in pairs]
         found = engine.run(roots, [g for g, _ in pairs], True, True, [self._x])
@@ -78,7 +78,7 @@ class AffineParts:
         return found
 
     def _sorted(self, nodes: list[Node]) -> tuple[list, set[int]]:
-        """The results that are affine in ``x`` and used by other operations, and the keys of these other operations."""
+        """Return the results that are affine in ``x`` and used by other operations, and these operations' keys."""
         moving = {key(self._x)}  # nodes that depend on x
         ends: dict[int, Any] = {}
         others: set[int] = set()
@@ -111,7 +111,7 @@ class AffineParts:
         return [ends[place] for place in sorted(ends)], others
 
     def pattern(self):
-        """A CSC matrix of True where the matrix of the maps may be nonzero."""
+        """Return a CSC matrix of True where the matrix of the maps may be nonzero."""
         return self._pattern([self._tangents[key(edge)] for edge in self.ends], [self._along])
 
     @property
@@ -120,7 +120,7 @@ class AffineParts:
         return bool(self._products)
 
     def pattern_by_ends(self):
-        """A CSC matrix of True where the Hessian with respect to the ends may be nonzero."""
+        """Return a CSC matrix of True where the Hessian with respect to the ends may be nonzero."""
         self._directions = [self._program.source(np.ones(edge.shape)) for edge in self.ends]
         self._products = self._second(list(map(wrap, self._directions)))
         return self._pattern(self._products, self._directions)
@@ -135,7 +135,7 @@ class AffineParts:
         return [None if g is None else next(found) for g in self.gradients]
 
     def columns(self, colors: np.ndarray):
-        """For each colour, a row for all ends: the sum of the maps' columns of that colour."""
+        """Return, for each colour, a row for all ends: the sum of the maps' columns of that colour."""
 
         def moved(seed):
             tangents: dict[int, Any] = {key(self._x): seed}
@@ -146,7 +146,7 @@ class AffineParts:
         return traces.together(moved, patterns.seeds(colors, [self._x.shape]))
 
     def products(self, colors: np.ndarray):
-        """For each colour, a row: the sum of the columns of that colour of the Hessian with respect to the ends."""
+        """Return a row per colour: the sum of that colour's columns of the Hessian with respect to the ends."""
         if self._products and not colors.any():  # reuse the product that showed the pattern, with directions of ones
             for direction in self._directions:
                 self._program.settle(direction)
@@ -163,7 +163,7 @@ def _variables(tangent) -> list:
 
 
 def _whole(part, edge):
-    """A tangent in its value's shape; zeros for None."""
+    """Return a tangent broadcast to its value's shape; zeros for None."""
     if part is None:
         return np.zeros(edge.shape)
     return part if tuple(part.shape) == tuple(edge.shape) else ops.broadcast_to(part, tuple(edge.shape))
@@ -247,12 +247,12 @@ def may_pay(maps) -> bool:
 
 
 def _saved(starts: np.ndarray, products: int, size: int) -> int:
-    """The number of elements of products saved, at a lower bound of the colours: the nonzeros of the largest column."""
+    """Return how many elements of products are saved, assuming as many colours as the fullest column has nonzeros."""
     return (int(np.diff(starts).max(initial=0)) - products) * size
 
 
 def _drop_linear_rows(maps, rows: np.ndarray):
-    """The maps without the other rows, whose ends enter ``y`` linearly, such as sums of all effects."""
+    """Return the maps without nonzeros in other rows, whose ends enter ``y`` linearly, such as sums of all effects."""
     bends = np.zeros(maps.shape[0], bool)
     bends[rows] = True
     remaining = patterns.csc((bends[maps.indices], maps.indices, maps.indptr), maps.shape)
