@@ -1,7 +1,7 @@
 """``Log``: operations on single numbers in the order in which a caller did them, such as R's side logs them.
 
-R logs the operations of a function on numbers instead of calling Python for each. It passes the log to
-:meth:`Log.record` when it needs a result; the operations are then recorded together (:mod:`.scalars`).
+R logs the operations of a function on numbers instead of calling Python for each. It passes them to :meth:`Log.record`
+in batches, and at the latest when it needs a result; each batch is recorded together (:mod:`.scalars`).
 """
 
 from __future__ import annotations
@@ -46,8 +46,7 @@ class Log:
         self._inputs: list = []
         self._count = 0
         self._starts: list[int] = []  # the index of the first result of each block
-        # For each block, the numbers of its results, and for those that read an array the input and the position, or
-        # -1.
+        # For each block, the numbers of its results; and for each read of an array the input and the position, else -1.
         self._parts: list[tuple[Scalars, np.ndarray, np.ndarray]] = []
         self._seen: dict[int, Any] = {}
         self._in_reads: set[int] = set()  # elements of arrays that were read as a whole; the gradient is the array's
@@ -167,7 +166,10 @@ class Log:
         return last
 
     def tensor(self, indices: list[int], shape: tuple[int, ...]):
-        """Return several results as one tensor in column-major order, recorded in every mode as the results are."""
+        """Return several results as one tensor in column-major order, whose gradient may not be asked for.
+
+        It is recorded in every mode, as the results are.
+        """
         self._check()
         by_row = np.array(indices).reshape(shape, order="F").ravel().tolist()
         with changed(recording, True):
