@@ -67,7 +67,7 @@ repeated <- function(f, of = "gradient", users = f) { # nolint: cyclocomp_linter
     if (!is.null(refused)) {
       paste("not compiled:", refused)
     } else if (is.null(run)) {
-      "not compiled yet: it is at the second call"
+      "not compiled yet: the second call compiles it"
     } else {
       c(attr(run, "explain")(), if (!is.null(skipped)) paste("the function itself ran at some call:", skipped))
     }

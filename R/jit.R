@@ -246,7 +246,7 @@ compiled_calls <- function(f, make, caller = direct_caller, fixed = FALSE) { # n
       return(sprintf("not compiled: at each call it changes %s", quoted_names(changes)))
     }
     if (is.null(compiled) || !identical(session, state$session)) {
-      return("not compiled yet: it is at the first call")
+      return("not compiled yet: the first call compiles it")
     }
     lines <- strsplit(py_to_r(call_core("interop.r.explain", compiled)), "\n", fixed = TRUE)[[1]]
     formals <- names(formals(args(f)))

@@ -115,7 +115,7 @@ def test_one_call_for_all_rows(name, monkeypatch):
     a = np.random.default_rng(0).normal(size=(4, 3, 3))
     g = gradops.grad(lambda a: ops.sum(ops.sin(f(a))))
     want = [np.stack([np.asarray(h(x)) for x in a]) for h in (f, g)]
-    monkeypatch.setattr(batched, "_one_by_one", None)
+    monkeypatch.setattr(batched, "_run_each", None)
     monkeypatch.setattr(mapping, "map", None)
     for h, expected in zip((f, g), want):
         np.testing.assert_allclose(gradops.vmap(h)(a), expected, rtol=1e-9)
@@ -135,7 +135,7 @@ def test_constant_keys_apply_alike_to_every_batch_member():
     parts = [0, slice(None), slice(0, 2), None, Ellipsis, True, *arrays]
     stayed = 0
     for key in itertools.chain.from_iterable(itertools.product(parts, repeat=n) for n in (1, 2, 3)):
-        if sum(part is Ellipsis for part in key) > 1 or not batched._stays(key):
+        if sum(part is Ellipsis for part in key) > 1 or not batched._keeps_meaning(key):
             continue
         try:
             each = np.stack([member[key] for member in members])
@@ -144,4 +144,6 @@ def test_constant_keys_apply_alike_to_every_batch_member():
         np.testing.assert_array_equal(members[(slice(None), *key)], each, err_msg=str(key))
         stayed += 1
     assert stayed > 200
-    assert batched._stays((np.array([0]), np.array([1]))) and not batched._stays((np.array([0]), slice(None), 1))
+    assert batched._keeps_meaning((np.array([0]), np.array([1]))) and not batched._keeps_meaning(
+        (np.array([0]), slice(None), 1)
+    )

@@ -527,7 +527,7 @@ def compiled_source(compiled, *arguments):
     return next(p.source for p in compiled.programs.values())
 
 
-# Whose memory results are ---------------------------------------------------------------------------------------------
+# Ownership of results -----------------------------------------------------------------------------------------------
 
 
 def test_numpy_results_may_be_overwritten():

@@ -433,7 +433,7 @@ def _unused_root_of_a_branch(p):
 
 @pytest.mark.parametrize("f", [_unused_root_of_a_loop, _unused_root_of_a_branch])
 def test_results_without_a_gradient_do_not_propagate(f):
-    """An infinite slope behind such a result has no effect, like on the tape."""
+    """An infinite slope upstream of such a result has no effect, as on the tape."""
 
     with np.errstate(all="ignore"):
         slope = gradops.jit(gradops.grad(f))(np.float64(0.5))
@@ -521,7 +521,7 @@ def test_arrays_that_escape_the_body_are_refused():
         total = ops.scan(step, p, Y)[0]
         return total + seen.call_args[0][0]
 
-    with pytest.raises(JitError, match="made for itself"):
+    with pytest.raises(JitError, match="made in a function called by"):
         gradops.jit(f)(np.float64(1.0))
 
     def writes(p):

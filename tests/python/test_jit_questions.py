@@ -179,7 +179,7 @@ def test_one_program_per_text():
     for first in (1.2, 0.9, 1.1, 2.3, 1.3):
         x = np.array([first, 3.0])
         np.testing.assert_allclose(compiled(x), (first + 3) * (1 if round(first) == 1 else 2))
-    assert compiled.explain().count("one way of its branches") == 2
+    assert compiled.explain().count("specialised to the branches taken") == 2
 
 
 def test_text_in_a_loop_body_is_refused():

@@ -88,7 +88,7 @@ def test_branches_name_the_line_that_decided(backend):
     assert re.fullmatch(rf"another branch at {file}:\d+: `if ops.min\(x\) > -2:` \(True before, False now\)", second)
 
 
-def test_numbers_and_texts_that_the_function_was_told():
+def test_numbers_and_texts_that_the_function_read():
     compiled = jit(lambda x: ops.sum(x) * int(x[0]) + len(f"{x[1]:.1f}"))
     for x in ((2.0, 1.0), (3.0, 1.0), (3.0, 10.0)):
         compiled(np.array(x))
@@ -96,7 +96,7 @@ def test_numbers_and_texts_that_the_function_was_told():
     assert integer.endswith("(2.0 before, 3.0 now)") and text.endswith("('1.0' before, '10.0' now)")
 
 
-def test_only_the_last_reasons_are_held():
+def test_only_the_last_reasons_are_stored():
     compiled = jit(lambda x, n: x * n)
     for n in range(25):
         compiled(np.ones(2), n)

@@ -198,7 +198,7 @@ def test_determinants_among_many_operations():
             compiled(np.array([singular, 0.7]))
 
 
-# Other uses of results.
+# Results used outside of the log.
 
 
 def test_gradients_and_hooks_of_results_used_elsewhere():
@@ -305,7 +305,7 @@ def test_without_recording():
     equal(*both(f, [0.3]))
 
 
-def test_values_alone():
+def test_values_without_derivatives():
     f = filter_of([0.3, -0.2])
     np.testing.assert_array_equal(*both(f, [-1.0, 0.3], lambda g: g))
 

@@ -135,7 +135,7 @@ def test_compiled_function_shows_its_programs():
     assert repr(area).endswith(", 2 programs>")
     signed = jit(lambda x: x if x > 0 else -x)
     grad(signed)(np.array(1.0)), signed(np.array(1.0)), signed(np.array(-1.0))
-    assert "one way of its branches" in page_of(signed).text
+    assert "specialised to the branches taken" in page_of(signed).text
 
 
 @pytest.mark.parametrize("backend", ["torch", "tensorflow", "jax"])

@@ -290,8 +290,8 @@ def test_batches_equal_their_members(name):
     entry, whole = registry[name], 0
     with pytest.MonkeyPatch.context() as patch:
         apart: list = []
-        one_by_one = batched._one_by_one
-        patch.setattr(batched, "_one_by_one", lambda *arguments: (apart.append(1), one_by_one(*arguments))[1])
+        one_by_one = batched._run_each
+        patch.setattr(batched, "_run_each", lambda *arguments: (apart.append(1), one_by_one(*arguments))[1])
         for f, arguments in examples(name):
             for given, each in batches(arguments, entry if f is entry.call else None):
                 apart.clear()

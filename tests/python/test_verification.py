@@ -121,7 +121,7 @@ def test_error_in_compiled_code_only_gives_numpy_result(sampled, monkeypatch):
 
 
 @pytest.mark.parametrize("length", [3, 1 << 16])
-def test_reference_executor_goes_by_so_many_rows(sampled, monkeypatch, length):
+def test_reference_executor_runs_rows_in_blocks(sampled, monkeypatch, length):
     monkeypatch.setattr(reference, "LONGEST", length)
     config.set_check("error")
 
@@ -251,7 +251,7 @@ def test_tests_check_the_first_hundred_calls_and_a_tenth_of_the_others(sampled, 
 
 
 @native
-def test_a_fault_in_late_calls_is_an_error_within_ten_of_them(sampled, monkeypatch):
+def test_fault_in_late_calls_raises_within_ten_calls(sampled, monkeypatch):
     config.set_check("error")
     f = gradops.jit(loss)
     for _ in range(150):

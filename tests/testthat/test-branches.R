@@ -18,7 +18,7 @@ expect_as_uncompiled <- function(f, ..., tolerance = 1e-12) {
     expect_equal(either(compiled$fn(x)), either(eager$fn(x)), tolerance = tolerance, info = deparse(x))
     expect_equal(either(compiled$gr(x)), either(eager$gr(x)), tolerance = tolerance, info = deparse(x))
   }
-  length(grep("one way of its branches", format(compiled)))
+  length(grep("specialised to the branches taken", format(compiled)))
 }
 
 test_each("parameter guards as in likelihoods", {

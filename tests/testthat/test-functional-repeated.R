@@ -61,7 +61,7 @@ test_once("explain() says whether repeated derivatives are compiled, or why not"
   )
   for (reason in names(cases)) {
     derivative <- grad_fn(cases[[reason]])
-    expect_identical(c(explain(derivative)), "not compiled yet: it is at the second call")
+    expect_identical(c(explain(derivative)), "not compiled yet: the second call compiles it")
     for (i in 1:2) try(derivative(c(1, 2)), silent = TRUE)
     expect_identical(c(explain(derivative)), paste("not compiled:", reason))
   }

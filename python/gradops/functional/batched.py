@@ -1,14 +1,15 @@
-"""A batch of arrays that looks like one: a backend of its own, whose kernels run NumPy's on the whole batch.
+"""``Batched``: a batch of arrays that looks like one member to the code that runs on it, as in JAX's ``vmap``.
 
-A Jacobian's rows are one backward pass from unit vectors, and a rule of the tape is linear in the upstream gradient:
-given a ``Batched`` of all unit vectors it moves them together, written as if there were one. So does a function of the
-user's in :func:`vectorized_map`. Elementwise kernels broadcast over the batch, those with a rule know where its
-dimension goes, and any other runs once for each member. Whoever looks at values (a branch, NumPy's own functions) gets
-a :class:`Refused`, and the caller takes the rows one by one.
+It is a backend of its own, whose kernels run NumPy's kernels on the whole batch. A Jacobian calls one backward pass
+with a ``Batched`` of all unit vectors: the derivative rules are linear in the upstream gradient, so they move all
+vectors together, though they are written for one. :func:`vectorized_map` calls a function of the user this way.
+Elementwise kernels broadcast over the batch. Other kernels have a rule for the batch's dimension, or run once for each
+member. Code that reads values (a branch, NumPy's own functions) gets a :class:`Refused`, and the caller then computes
+the rows one by one.
 
-The values of a batch may be traced arrays or batches: the ops themselves are then run on all of it. A batch inside
-another has a higher level, and those of lower ones are the same for all its members. They may not be variables: a
-derivative inside is not recorded, nor does its rule cut what the values were computed from.
+The values of a batch may be traced arrays or batches; then the ops themselves run on the whole batch. A batch inside
+another has a higher level, and batches of lower levels are shared by all its members. The values may not be variables:
+a derivative inside is not recorded, and its rule does not detach what the values were computed from.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ from ..ops._registry import rule
 
 
 class Refused(Exception):
-    """A question about a batch that has no one answer for all its members."""
+    """Raised where code reads a value of a batch, as the members may differ."""
 
     def __init__(self, *_, **__):
         super().__init__()
 
 
 class Batched:
-    """Arrays of one shape, along the first dimension of ``value``."""
+    """Arrays of one shape, stacked along the first dimension of ``value``."""
 
     __slots__ = ("value", "level", "__weakref__")
     __array_priority__ = 500
@@ -68,7 +69,7 @@ class Batched:
 
 
 def members(x, count: int, level: int | None = None) -> Any:
-    """The arrays of a batch; any other value, or a batch of another level, the same ``count`` times."""
+    """Return the members of a batch, stacked; any other value, or a batch of another level, is repeated."""
     if isinstance(x, Batched) and level in (None, x.level):
         return x.value
     return shaping.broadcast_to(x, (count, *conversion.shape(x)))
@@ -79,22 +80,22 @@ _depth: ContextVar[int] = ContextVar("gradops_batches", default=0)
 
 @contextlib.contextmanager
 def deeper():
-    """A scope of a batch, which gives its level: that of all around it are lower."""
+    """A scope for one batch, as a context manager that gives its level; enclosing batches have lower levels."""
     with changed(_depth, _depth.get() + 1):
         yield _depth.get()
 
 
 def vectorized_map(function: Callable, rows: list) -> list:
-    """``function`` of batches to a list, on all rows at once; the results in memory of their own.
+    """Return ``function``, which returns a list, applied to all rows at once; the results own their memory.
 
     Raises:
-        Refused, or an error that this has led to: ``function`` looks at values.
+        Refused: ``function`` reads values. It may also raise another error that a Refused has led to.
     """
     register()
     with deeper() as level:
         found = function(*(Batched(x, level) for x in rows))
-    # The caller may write to the results. A function that only moves elements gives a view of the rows, and one that
-    # does not read them a constant that is broadcast to all members, one memory for all.
+    # The caller may write to the results. A function that only moves elements returns a view of the rows. One that does
+    # not read them returns a constant, which is broadcast to all members and has one memory for all.
     results = []
     for y in found:
         y = members(y, len(rows[0]), level)
@@ -113,7 +114,7 @@ def is_tensor_type(kind: type) -> bool:
 
 
 def prepare(floatx: str) -> None:
-    """Nothing to set up."""
+    """Do nothing, as there is nothing to set up."""
 
 
 def dtype_name(x: Batched) -> str:
@@ -125,7 +126,7 @@ def to_numpy(x: Batched):
 
 
 def convert(value, dtype=None, like=None):
-    """NumPy's; constants are the same for all members, those of any library."""
+    """Convert as NumPy does; tensors of any library are constants, shared by all members."""
     if isinstance(value, Batched) or backends.backend_of(value) not in (None, backends.embedded()):
         return value if dtype is None else registry["cast"].call(value, dtype)
     if isinstance(value, (list, tuple)) and any(isinstance(v, Batched) for v in value):
@@ -146,10 +147,10 @@ def _over_batch(name: str, kernel: Callable) -> Callable:
 
     def call(*arguments):
         batches = [x for x in _tree.items(arguments) if isinstance(x, Batched)]
-        # Two batches of one level go member by member. Those of two levels are independent, so each member of the one
-        # meets each of the other: a lower one is put into the members of the highest, where it is the value that an op
-        # is run on again. Batches of different levels that were taken member by member would give numbers of the right
-        # shape, from the wrong members, wherever their sizes agree.
+        # Batches of one level are combined member by member. Batches of different levels are independent: each member
+        # of one is combined with each member of the other. So a lower batch is put into the members of the highest
+        # one, and the op runs again on it. Combining members of different levels would give numbers of the right shape
+        # from the wrong members whenever the sizes are equal.
         top: Any = max(batches, key=lambda x: x.level, default=None)
         if any(x.level != top.level for x in batches):
             arguments = _tree.map_items(functools.partial(_lifted, len(top.value), top.level), arguments)
@@ -158,11 +159,11 @@ def _over_batch(name: str, kernel: Callable) -> Callable:
             return run(*arguments)
         result = NotImplemented if found is None else found(run, *arguments)
         if result is NotImplemented:
-            result = _one_by_one(run, len(top.value), arguments)
+            result = _run_each(run, len(top.value), arguments)
         for y in _tree.items(result):
             if isinstance(y, Batched):
                 if isinstance(y.value, Batched) and y.value.level >= top.level:
-                    raise Refused  # a batch among the settings of an op, which its rule does not know
+                    raise Refused  # an op's setting is a batch, which the op's rule does not handle
                 y.level = top.level
         return result
 
@@ -170,7 +171,7 @@ def _over_batch(name: str, kernel: Callable) -> Callable:
 
 
 def on_rows(op: Op, *arguments):
-    """An op on all rows of tensors at once, which may be variables; NotImplemented where it takes them one by one.
+    """Apply an op to all rows of tensors at once; they may be variables. NotImplemented if the op has no rule.
 
     Args:
         arguments: a :class:`Batched` for each tensor.
@@ -180,7 +181,7 @@ def on_rows(op: Op, *arguments):
 
 
 def _is_numpys(x) -> bool:
-    """False for a tensor that NumPy's kernels do not take."""
+    """False for a tensor that NumPy's kernels do not accept."""
     value = x.value if isinstance(x, Batched) else x
     return isinstance(value, (np.ndarray, np.generic)) or not hasattr(value, "shape")
 
@@ -190,11 +191,11 @@ def _lifted(count: int, level: int, x):
 
 
 def _count(xs) -> int:
-    """The number of members of the batches in a list."""
+    """Return the number of members of the batches in a list."""
     return next(len(x.value) for x in xs if isinstance(x, Batched))
 
 
-def _one_by_one(kernel: Callable, count: int, arguments: tuple):
+def _run_each(kernel: Callable, count: int, arguments: tuple):
     results = [kernel(*_member(arguments, i)) for i in range(count)]
     if isinstance(results[0], (list, tuple)):
         return [Batched(joining.stack(list(parts))) for parts in zip(*results)]
@@ -209,30 +210,30 @@ def _member(value, i: int):
     return value
 
 
-# Where the batch's dimension goes -------------------------------------------------------------------------------------
+# Rules for the batch's dimension --------------------------------------------------------------------------------------
 
 
 def rule_of(entry: Op | None) -> Callable | None:
-    """The op's own rule, or the one that follows from its facts.
+    """Return an op's own rule, or the rule that follows from its facts.
 
-    A rule is called as ``rule(kernel, *arguments)`` with arguments of whole batches. It returns batches, or
-    NotImplemented for one member after the other.
+    A rule is called as ``rule(kernel, *arguments)`` with whole batches as arguments. It returns batches, or
+    NotImplemented if the op must run once for each member.
     """
     if entry is None:
         return None
     if "batch" in entry.rules:
         return entry.rules["batch"]
     if entry.facts.elementwise and not entry.many:
-        return functools.partial(_at_positions, entry.positions)
+        return functools.partial(_elementwise_at, entry.positions)
     return _reduced if entry.facts.reduces and len(entry.tensors) == 1 else None
 
 
-def _at_positions(positions: tuple[int, ...], kernel, *arguments):
-    """Elementwise in the arguments at ``positions``; the others are settings."""
+def _elementwise_at(positions: tuple[int, ...], kernel, *arguments):
+    """Apply a kernel that is elementwise in the arguments at ``positions``; the others are settings."""
     given = list(arguments)
-    # NumPy aligns shapes at their ends, and a batch's dimension is the first: n members without dimensions beside an
-    # array of n elements would be multiplied element by element. So the dimensions that a member lacks are put behind
-    # the batch's.
+    # NumPy aligns shapes at their ends, but the batch's dimension is the first: a batch of n numbers times an array of
+    # n elements would be multiplied element by element. So the dimensions that a member lacks are inserted after the
+    # batch's.
     rank = max(len(conversion.shape(given[p])) for p in positions)
     for p in positions:
         if isinstance(given[p], Batched):
@@ -241,11 +242,11 @@ def _at_positions(positions: tuple[int, ...], kernel, *arguments):
 
 
 def _elementwise(kernel, *xs):
-    return _at_positions(tuple(range(len(xs))), kernel, *xs)
+    return _elementwise_at(tuple(range(len(xs))), kernel, *xs)
 
 
 def _padded(x: Batched, rank: int) -> np.ndarray:
-    """The values with dimensions of size 1 after the batch's, up to ``rank``."""
+    """Return the values with dimensions of size 1 after the batch's, so that members have ``rank`` dimensions."""
     if x.ndim == rank:
         return x.value
     return x.value.reshape(len(x.value), *(1,) * (rank - x.ndim), *x.shape)
@@ -253,12 +254,12 @@ def _padded(x: Batched, rank: int) -> np.ndarray:
 
 @rule("batch", "zeros_like", "ones_like")
 def _template(kernel, x, *settings):
-    """``zeros_like`` and its kin: the same for all members."""
+    """Return ``zeros_like`` or ``ones_like`` for one member; all members are equal."""
     return kernel(x.value[0], *settings)
 
 
 def _axes(axis, rank: int) -> Any:
-    """Axes of a member as axes of the batch; None is all of the member's."""
+    """Return axes of a member as axes of the batch; None stands for all axes of the member."""
     if axis is None:
         return tuple(range(1, rank + 1))
     if isinstance(axis, (tuple, list)):
@@ -272,7 +273,7 @@ def _reduced(kernel, x, axis=None, *settings):
 
 @rule("batch", "cumsum", "cumprod")
 def _along(kernel, x, axis=None, *settings):
-    """An op along one axis, which without one goes through the flattened array."""
+    """Apply an op along one axis; without an axis it goes through the flattened members."""
     if axis is None:
         return Batched(kernel(x.value.reshape(len(x.value), -1), 1, *settings))
     return Batched(kernel(x.value, _axes(axis, x.ndim), *settings))
@@ -322,7 +323,7 @@ def _flip(kernel, x, axis=None):
 
 @rule("batch", "get_item")
 def _get_item(kernel, x, key):
-    if not isinstance(x, Batched) or not _stays(key):
+    if not isinstance(x, Batched) or not _keeps_meaning(key):
         return NotImplemented
     return Batched(kernel(x.value, (slice(None), *_parts(key))))
 
@@ -330,16 +331,16 @@ def _get_item(kernel, x, key):
 @rule("batch", "add_at", "set_at")
 def _at(kernel, x, key, updates):
     if any(isinstance(part, Batched) for part in _parts(key)):
-        return _at_own(kernel, x, key, updates)
-    if not isinstance(updates, Batched) or not _stays(key):
+        return _write_own(kernel, x, key, updates)
+    if not isinstance(updates, Batched) or not _keeps_meaning(key):
         return NotImplemented
     whole = members(x, len(updates.value))
     place = (slice(None), *_parts(key))
     return Batched(kernel(whole, place, _padded(updates, whole[place].ndim - 1)))
 
 
-def _at_own(kernel, x, key, updates):
-    """The members' own positions, which indexing by arrays puts first beside those of the batch."""
+def _write_own(kernel, x, key, updates):
+    """Write to positions that differ by member; with the member's number they are index arrays of the whole batch."""
     parts = list(_parts(key))
     arrays = [i for i, part in enumerate(parts) if isinstance(part, (Batched, np.ndarray))]
     if any(not isinstance(part, slice) or part != slice(None) for i, part in enumerate(parts) if i not in arrays):
@@ -351,10 +352,10 @@ def _at_own(kernel, x, key, updates):
     x, updates = members(x, count), members(updates, count)
     if updates.ndim != x.ndim - len(arrays) + rank:
         return NotImplemented
-    # The members' numbers, `np.arange(count)`, are an array of positions too. With it the dimensions of positions come
-    # first in any case, while in the updates they stand where the member's own key has them.
+    # The members' numbers, `np.arange(count)`, are an index array as well. With it the indexed dimensions come first in
+    # any case, while in the updates they are where the member's own key puts them.
     together = arrays[-1] - arrays[0] < len(arrays)
-    updates = shaping.moveaxis(updates, _first(arrays[0] + 1 if together else 1, rank), _first(1, rank))
+    updates = shaping.moveaxis(updates, _axis_range(arrays[0] + 1 if together else 1, rank), _axis_range(1, rank))
     return Batched(kernel(x, (np.arange(count).reshape(-1, *[1] * rank), *parts), updates))
 
 
@@ -362,11 +363,11 @@ def _parts(key) -> tuple:
     return key if isinstance(key, tuple) else (key,)
 
 
-def _stays(key) -> bool:
-    """True if a key means the same with the batch's dimension before: what is beside arrays of positions is slices."""
-    # NumPy puts the dimensions of arrays of positions where they stand if these are next to each other, and before all
-    # others if not; a number beside an array counts as one. A slice for the batch before the key would then find itself
-    # behind them, in a result whose shape may be the same.
+def _keeps_meaning(key) -> bool:
+    """True if a key keeps its meaning after a slice for the batch: apart from index arrays it has only slices."""
+    # NumPy puts the dimensions of index arrays where the arrays are if these are adjacent, and first if not; an integer
+    # next to an array counts as one. With a slice for the batch before the key, the batch's dimension would then come
+    # after them, and the shape of the result might not show it.
     parts, slices = _parts(key), (slice, type(Ellipsis))
     if not any(isinstance(part, (list, np.ndarray)) for part in parts):
         return all(type(part) in (int, type(None), *slices) for part in parts)  # True and False are masks
@@ -389,15 +390,15 @@ def _take(kernel, x, indices, axis=None):
     places = shaping.reshape(indices.value, (count, indices.size, *[1] * len(rest)))
     found = registry["take_along_axis"].call(lines, places, 1)
     found = shaping.reshape(found, (count, *indices.shape, *lines.shape[2:]))
-    return Batched(shaping.moveaxis(found, _first(1, indices.ndim), _first(axis % rank + 1, indices.ndim)))
+    return Batched(shaping.moveaxis(found, _axis_range(1, indices.ndim), _axis_range(axis % rank + 1, indices.ndim)))
 
 
-def _first(start: int, count: int) -> list[int]:
+def _axis_range(start: int, count: int) -> list[int]:
     return list(range(start, start + count))
 
 
 def _map_value(function: Callable, x):
-    """``function`` of an array and no dimension before it, or of a batch and its own."""
+    """Apply ``function`` to an array and its leading dimensions: none, or for a batch its own."""
     return Batched(function(x.value, (len(x.value),)), x.level) if isinstance(x, Batched) else function(x, ())
 
 
@@ -448,8 +449,8 @@ def _matmul(kernel, a, b):
     rank_a, rank_b = (len(conversion.shape(x)) for x in (a, b))
     if rank_a > 2 or rank_b > 2:
         return _many_matmul(kernel, a, b, rank_a, rank_b)
-    # Of matrices of members with one and the same matrix the rows of all members are the rows of a larger one: one call
-    # of BLAS, where NumPy's product of stacks makes one for each member.
+    # Products of each member with one shared matrix are one product with a taller matrix, which is one BLAS call;
+    # NumPy's product of stacks calls BLAS for each member.
     if not isinstance(b, Batched) and rank_b == 2:  # one product for the whole batch
         rows = a.value.reshape(math.prod(a.value.shape[:-1]), a.shape[-1])
         return Batched(kernel(rows, b).reshape(len(a.value), *a.shape[:-1], conversion.shape(b)[1]))
@@ -459,7 +460,7 @@ def _matmul(kernel, a, b):
 
 
 def _many_matmul(kernel, a, b, rank_a: int, rank_b: int):
-    """Matrices with dimensions before their last two; vectors as rows and columns."""
+    """Multiply stacks of matrices; vectors become rows or columns."""
     rank = max(rank_a, rank_b, 2)
     first, second = _as_matrices(a, rank_a, -2, rank), _as_matrices(b, rank_b, -1, rank)
     product = kernel(first, second)
@@ -492,7 +493,7 @@ def _tensordot(kernel, a, b, axes=2):
 
 
 def _many_tensordot(a: Batched, b: Batched, first: list[int], second: list[int]):
-    """Products of matrices, whose rows and columns are the dimensions that stay."""
+    """Contract as matrix products; the dimensions that remain are rows and columns."""
     rows = [i for i in range(a.ndim) if i not in first]
     columns = [i for i in range(b.ndim) if i not in second]
 
@@ -546,7 +547,7 @@ def _diagonal(kernel, x, offset=0, axis1=0, axis2=1):
 
 
 @rule("batch", "cholesky", "det", "eigh", "inv", "qr", "slogdet", "svd", "tril", "triu")
-def _of_matrices(kernel, x, *settings):
+def _matrix_function(kernel, x, *settings):
     if x.ndim < 2:
         return NotImplemented
     return _tree.map_items(Batched, kernel(x.value, *settings))
@@ -554,7 +555,7 @@ def _of_matrices(kernel, x, *settings):
 
 @rule("batch", "solve", "solve_triangular")
 def _solve(kernel, a, b, *settings):
-    """The solution of each member's equations; of one matrix for all members, their right-hand sides side by side."""
+    """Solve each member's equations; with one matrix for all members, their right-hand sides become columns."""
     rank_a, rank_b = (len(conversion.shape(x)) for x in (a, b))
     if rank_a == rank_b and (rank_a > 2 or isinstance(a, Batched)):
         return Batched(kernel(*(members(x, _count((a, b))) for x in (a, b)), *settings))
@@ -569,7 +570,7 @@ def _solve(kernel, a, b, *settings):
 
 @functools.cache
 def register() -> None:
-    """Make batches a backend and give them operators."""
+    """Register batches as a backend and define their operators."""
     backends.register("batched", sys.modules[__name__], root="gradops.functional.batched")
     operators.give(Batched)
     operators.give_array_api(Batched)

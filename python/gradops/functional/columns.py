@@ -1,9 +1,10 @@
-"""A recorded function once more, by operations on columns of numbers.
+"""Vectorization: make a function of operations on vectors from a recorded function of many single numbers.
 
-A loop over observations writes down the same operations again and again. Those that need nothing of each other, of one
-kind and equally far from the inputs, are one operation on vectors; the long sums that such loops end in are one each.
-What only moves elements, as a write at a position, is no operation: it says which elements the others take. So the
-derivatives of a likelihood are recorded of tens of operations in place of tens of thousands.
+A loop over observations records the same operations again and again. :func:`by_columns` takes a recorded scalar and
+groups its operations: independent operations of one kind at the same distance from the inputs become one operation on
+vectors ("columns"), and a long sum becomes one reduction. Operations that only move elements, such as a write at an
+index, disappear: the groups read the elements directly. So the derivatives of a likelihood are recorded from tens of
+operations instead of tens of thousands. ``functional/sparsity/laplace.py`` calls this.
 """
 
 from __future__ import annotations
@@ -30,32 +31,32 @@ from ..ops._dispatch import facts_of, registry
 from . import batched
 
 FEWEST = 100
-"""Steps of a function below which nothing is looked for."""
+"""The smallest number of steps of a function that is vectorized."""
 
 SHARE = 6
-"""Steps for each operation on columns, at least: with fewer it does not pay."""
+"""The smallest ratio of steps to groups for which vectorization pays."""
 
-_OF_NUMBERS = 4
-"""Operations on single numbers for a step: they are recorded many at a time."""
+_NUMBERS_PER_STEP = 4
+"""How many operations on single numbers cost as much as one step, as they are recorded many at a time."""
 
 LONG = 12
-"""Terms of a sum that is one operation; a shorter one is as many as the function does."""
+"""The smallest number of terms of a sum that becomes one reduction; shorter sums stay additions."""
 
 
 class _Unfit(Exception):
-    """A step that cannot be done with others."""
+    """A step that cannot be vectorized."""
 
 
 def by_columns(inputs: Sequence, y) -> Callable | None:
-    """The function that a scalar is recorded as, on the tape and in a program, with operations on columns.
+    """Return a recorded function as operations on columns.
 
     Args:
         inputs: variables of traced arrays.
-        y: the scalar, all of whose dependence on them is recorded.
+        y: the scalar result; its dependence on the inputs must be recorded completely.
 
     Returns:
-        A function of variables like ``inputs`` to the same value, but for the order of sums. None where it would not
-        have far fewer steps, or where there is more to a step than its values.
+        A function of variables like ``inputs`` with the same value up to the order of sums; None if it would not have
+        far fewer steps, or if a node of the tape is not an op of the program.
     """
     output: Any = data_of(y)
     if not is_active(y) or not isinstance(output, Traced):
@@ -63,11 +64,11 @@ def by_columns(inputs: Sequence, y) -> Callable | None:
     program: Any = output.program
     rows = needed_rows(program, [output.place], program.composed)
     numbers = rows[rows.are_numbers]
-    size = len(rows) - len(numbers) * (1 - 1 / _OF_NUMBERS)
-    # An op that is several steps may have a derivative that is not theirs. It is one step here, but not among numbers.
+    size = len(rows) - len(numbers) * (1 - 1 / _NUMBERS_PER_STEP)
+    # An op of several rows may have its own derivative rule, so it counts as one step; among single numbers it cannot.
     if size < FEWEST or program.composed and not program.composed.keys().isdisjoint(numbers.places.tolist()):
         return None
-    if {node.name for node in nodes_of([y])} - rows.names().keys() - _composed_names(program, rows) - _OF_TAPE:
+    if {node.name for node in nodes_of([y])} - rows.names().keys() - _composed_names(program, rows) - _TAPE_NODES:
         return None
     try:
         found = _Columns(program, [data_of(x).place for x in inputs], rows, output.place)
@@ -77,34 +78,34 @@ def by_columns(inputs: Sequence, y) -> Callable | None:
 
 
 def _composed_names(program, rows: Rows) -> set[str]:
-    """The names of the ops that stand for rows with a derivative of their own."""
+    """Return the names of the ops of several rows, which have their own derivative rule, among the rows."""
     return {program.composed[place].name for place in program.composed.keys() & set(rows.places.tolist())}
 
 
 class _Group:
-    """Operations of one kind that need nothing of each other.
+    """Independent operations of one kind.
 
     Attributes:
-        call: the operation, of columns; of a step that is none by element as :func:`_call_of` says.
-        of_constants: for each operand 1 where all its elements are constants, 2 where these are truth values; else 0.
-        operands: for each the numbers of its elements, of one operation after the other.
-        results: those of its results, the same way.
-        shapes: of a step's operands.
-        count: of steps; 0 of other operations.
-        by_element: False for steps and sums.
-        shared: of a step's operands those that are the same for all steps, as a covariance for all observations.
+        call: the operation on columns; for other steps than elementwise ones see :func:`_call_of`.
+        of_constants: for each operand, 1 if all its elements are constants, 2 if these are truth values, else 0.
+        operands: for each operand, the elements' numbers, one operation after the other.
+        results: the results' elements in the same order.
+        shapes: the operands' shapes of one step.
+        count: the number of steps; 0 for elementwise operations and sums.
+        by_element: True for elementwise operations.
+        shared: the operands that are equal in all steps, such as a covariance for all observations.
     """
 
-    def __init__(self, call: Callable, of_constants: tuple, shapes: tuple = (), by_element: bool = True):
-        self.by_element = by_element
-        self.call, self.of_constants, self.shapes = call, of_constants, shapes
-        self.operands = [array("q") for _ in of_constants]
+    def __init__(self, call: Callable, constant_kinds: tuple, shapes: tuple = (), is_elementwise: bool = True):
+        self.is_elementwise = is_elementwise
+        self.call, self.constant_kinds, self.shapes = call, constant_kinds, shapes
+        self.operands = [array("q") for _ in constant_kinds]
         self.results = array("q")
         self.count = 0
         self.shared: frozenset[int] = frozenset()
 
     def share(self) -> None:
-        """Keep an operand that is the same for all steps once."""
+        """Store an operand that is equal in all steps once."""
         rows = [np.array(numbers).reshape(self.count, -1) for numbers in self.operands] if self.count > 1 else []
         same = frozenset(k for k, x in enumerate(rows) if (x == x[0]).all())
         self.shared = same if len(same) < len(rows) else frozenset()
@@ -112,9 +113,9 @@ class _Group:
             self.operands[k] = array("q", rows[k][0].tobytes())
 
     def order_by(self, at: np.ndarray) -> None:
-        """Put operations by element in the order in which the first operand that is not constant is there."""
-        first = next((k for k, are_constants in enumerate(self.of_constants) if not are_constants), None)
-        if first is None or not self.by_element:
+        """Sort elementwise operations by the position of their first operand that is not constant."""
+        first = next((k for k, are_constants in enumerate(self.constant_kinds) if not are_constants), None)
+        if first is None or not self.is_elementwise:
             return
         order = np.argsort(at[np.array(self.operands[first])], kind="stable")
         for numbers in (*self.operands, self.results):
@@ -122,19 +123,21 @@ class _Group:
 
 
 class _Columns:
+    """The vectorized function. Each element of each value has a number, the index in the arrays below."""
+
     def __init__(self, program, inputs: list[int], rows: Rows, output: int):
         self._program = program
         self._values = program.values
-        self._level = array("i")  # of each element: 0 of constants and inputs
-        self._needs = array("b")  # the inputs that it is computed from, a bit for each
-        self._constant = array("d")  # its value; NaN of others
-        self._is_constant = array("b")
-        self._known: dict[int, Any] = {}  # by place the numbers of its elements
-        self._sums: dict[int, tuple] = {}  # by place an addition or subtraction, and its operands' places
-        self._open: dict[int, list[int]] = {}  # of one that others go on with, its terms: from 1 on, signed
+        self._level = array("i")  # the distance from the inputs; 0 for constants and inputs
+        self._needs = array("b")  # the inputs that the element is computed from, one bit each
+        self._constant = array("d")  # the value of a constant, else NaN
+        self._is_constant = array("b")  # 1 for a constant, 2 for a constant truth value
+        self._known: dict[int, Any] = {}  # by place, the numbers of its elements
+        self._sums: dict[int, tuple] = {}  # by place, an addition or subtraction and the places of its operands
+        self._open: dict[int, list[int]] = {}  # by place, the terms of a sum: 1 + the element, with the term's sign
         self._groups: dict[tuple, _Group] = {}
-        self._inputs = [(place, self._made(place, 0, 1 << min(k, 6))) for k, place in enumerate(inputs)]
-        # What a step uses counts twice: it is no sum that goes on.
+        self._inputs = [(place, self._new_elements(place, 0, 1 << min(k, 6))) for k, place in enumerate(inputs)]
+        # An operand of a step counts as used twice, so the sum that computes it is not continued.
         numbers, composed = rows[rows.are_numbers], program.composed
         steps = {step.places[0]: composed.get(step.places[0], step) for step in rows[~rows.are_numbers]}
         others = [output, *(place for step in steps.values() for place in step.uses)]
@@ -152,7 +155,7 @@ class _Columns:
 
     def _new(self, count: int, level: int, needs: int) -> int:
         first = len(self._level)
-        if count == 1:  # as most are
+        if count == 1:  # the most frequent case
             self._level.append(level)
             self._needs.append(needs)
             self._constant.append(math.nan)
@@ -164,8 +167,8 @@ class _Columns:
         self._is_constant.frombytes(bytes(count))
         return first
 
-    def _made(self, place: int, level: int, needs: int):
-        """New elements for the value at a place."""
+    def _new_elements(self, place: int, level: int, needs: int):
+        """Return the numbers of new elements for the value at a place."""
         shape = np.shape(self._values[place])
         count = math.prod(shape)
         first = self._new(count, level, needs)
@@ -173,7 +176,7 @@ class _Columns:
         self._known[place] = found
         return found
 
-    def _of_constant(self, value):
+    def _constant_elements(self, value):
         value = np.asarray(value)
         if value.dtype.kind not in "fiub" or value.dtype.itemsize > 8:
             raise _Unfit
@@ -185,7 +188,7 @@ class _Columns:
         return first if not value.ndim else np.arange(first, first + value.size).reshape(value.shape)
 
     def _number(self, place: int):
-        """The numbers of the elements of the value at a place: one, or an array of them."""
+        """Return the number of the element at a place, or an array of numbers."""
         found = self._known.get(place)
         if found is not None:
             return found
@@ -196,16 +199,17 @@ class _Columns:
             number, *operands = self._sums[place]
             found = self._single(NumberOperation.known[number], [self._number(p) for p in operands])
         elif place in self._program.constants:
-            found = self._of_constant(self._values[place])
+            found = self._constant_elements(self._values[place])
         else:
             raise _Unfit
         self._known[place] = found
         return found
 
-    def _behind(self, operands: Sequence) -> tuple[int, int]:
-        """The level behind operands, and what these are computed from: only what needs the same is together.
+    def _level_and_needs(self, operands: Sequence) -> tuple[int, int]:
+        """Return the level of a result of these operands, and the inputs that it is computed from.
 
-        Otherwise what depends on one input alone would be differentiated by the others, too.
+        Operations are grouped only if they need the same inputs. Otherwise a result that depends on one input would be
+        differentiated with respect to the others as well.
         """
         level = needs = 0
         for numbers in operands:
@@ -214,7 +218,7 @@ class _Columns:
         return level + 1, needs
 
     def _constants_of(self, numbers) -> int:
-        """1 for an operand whose elements are all constants, 2 where these are truth values; else 0."""
+        """Return 1 if all elements of an operand are constants, 2 if these are truth values, else 0."""
         if numbers.__class__ is int:
             return self._is_constant[numbers]
         return int(np.frombuffer(self._is_constant, np.int8)[numbers].min(initial=2))
@@ -235,10 +239,10 @@ class _Columns:
             known[place] = self._single(what, [self._number(p) for p in operands[: what.operands]])
 
     def _add(self, number: int, place: int, operands: Sequence[int]) -> None:
-        """A sum, which may go on one that has begun: that is how loops sum up.
+        """Record an addition or subtraction; it continues the sum of an operand, as loops add terms one by one.
 
-        Only that one is taken apart, and only if it is long, so that differences of numbers that are nearly equal are
-        taken first where the function takes them first.
+        Only the longer operand is continued, and only a long sum becomes a reduction. So a difference of nearly equal
+        numbers is still computed before it is added to other terms.
         """
         self._sums[place] = number, *operands
         first, second = operands
@@ -263,31 +267,33 @@ class _Columns:
         group.results.append(result)
         return result
 
-    def _group(self, what: NumberOperation, behind: tuple, of_constants: Sequence[int], operands: Sequence) -> _Group:
+    def _group(
+        self, what: NumberOperation, level_and_needs: tuple, constant_kinds: Sequence[int], operands: Sequence
+    ) -> _Group:
         exponent = None
-        if what.name == "power" and of_constants[1]:  # whose rule depends on the value
+        if what.name == "power" and constant_kinds[1]:  # the derivative rule depends on the exponent
             exponent = tuple(np.unique(np.frombuffer(self._constant)[operands[1]]).tolist())
-        key = (*behind, what.number, tuple(of_constants), exponent)
+        key = (*level_and_needs, what.number, tuple(constant_kinds), exponent)
         found = self._groups.get(key)
         if found is None:
-            if what.kernel is by_determinant:  # which also checks it
+            if what.kernel is by_determinant:  # raises for a singular matrix, which the op does not
                 raise _Unfit
 
             def call(*operands):
                 return registry[what.name].call(*what.arguments(operands))
 
-            found = self._groups[key] = _Group(call, tuple(of_constants))
+            found = self._groups[key] = _Group(call, tuple(constant_kinds))
         return found
 
     def _total(self, terms: list[int]) -> int:
-        """The number of a long sum."""
+        """Return the number of the result of a long sum."""
         terms.sort(key=lambda t: (t < 0, abs(t)))
         numbers, added = [abs(t) - 1 for t in terms], sum(t > 0 for t in terms)
-        behind = self._behind([numbers])
+        level_and_needs = self._level_and_needs([numbers])
         call = functools.partial(_total, len(terms), added)
-        group = self._groups.setdefault((*behind, "total", len(terms), added), _Group(call, (0,), (), False))
+        group = self._groups.setdefault((*level_and_needs, "total", len(terms), added), _Group(call, (0,), (), False))
         group.operands[0].extend(numbers)
-        group.results.append(self._new(1, *behind))
+        group.results.append(self._new(1, *level_and_needs))
         return group.results[-1]
 
     # Steps.
@@ -307,35 +313,38 @@ class _Columns:
             return
         what = number_operation(step.name, step.function, len(arguments))
         if what is None:
-            self._others(step)
+            self._take_batch(step)
             return
-        operands, of_constants = zip(*map(self._operand, arguments))
-        behind = self._behind(operands)
-        group = self._group(what, behind, of_constants, operands)
-        result = self._made(step.places[0], *behind)
+        operands, constant_kinds = zip(*map(self._operand, arguments))
+        level_and_needs = self._level_and_needs(operands)
+        group = self._group(what, level_and_needs, constant_kinds, operands)
+        result = self._new_elements(step.places[0], *level_and_needs)
         shape = np.shape(result)
         for to, numbers in zip(group.operands, operands):
             to.frombytes(np.broadcast_to(numbers, shape).astype(np.int64).tobytes())
         group.results.frombytes(np.asarray(result, np.int64).tobytes())
 
     def _operand(self, x) -> tuple:
-        numbers = self._number(x) if x.__class__ is Place else self._of_constant(x)
+        numbers = self._number(x) if x.__class__ is Place else self._constant_elements(x)
         return numbers, self._constants_of(numbers)
 
     def _move(self, step: Step) -> None:
-        """A step whose results have the elements of its arguments: the kernel moves their numbers."""
+        """Apply the kernel of a step that only moves elements to the elements' numbers."""
         if any(self._values[place].dtype not in _DTYPES for place in step.places):
             raise _Unfit
         elements = _ELEMENTS.get(step.name, (0,))
-        given = [map_items(self._moved if k in elements else self._known_now, x) for k, x in enumerate(step.arguments)]
+        given = [
+            map_items(self._element_numbers if k in elements else self._constant_value, x)
+            for k, x in enumerate(step.arguments)
+        ]
         found = step.function(*given)
         for place, numbers in zip(step.places, found if step.several else (found,)):
             self._known[place] = int(numbers) if not numbers.ndim else numbers
 
-    def _moved(self, x):
-        return np.asarray(self._number(x) if x.__class__ is Place else self._of_constant(x))
+    def _element_numbers(self, x):
+        return np.asarray(self._number(x) if x.__class__ is Place else self._constant_elements(x))
 
-    def _known_now(self, x):
+    def _constant_value(self, x):
         if x.__class__ is not Place:
             return x
         if x not in self._program.constants:
@@ -345,38 +354,38 @@ class _Columns:
     def _choose(self, step: Step) -> None:
         condition, *others = step.arguments
         first, second = (self._operand(x)[0] for x in others)
-        found = np.where(self._known_now(condition), first, second)
+        found = np.where(self._constant_value(condition), first, second)
         self._known[step.places[0]] = int(found) if not found.ndim else found
 
-    def _others(self, step: Step) -> None:
-        """A step that is done as it is, for several of them by their batch."""
+    def _take_batch(self, step: Step) -> None:
+        """Group a step that is not elementwise; several of them run as one batch."""
         if step.name not in registry:
             raise _Unfit
-        operands, of_constants = [], []
+        operands, constant_kinds = [], []
         for x in step.arguments:
             if x.__class__ is Place and self._values[x].dtype not in _DTYPES:
                 raise _Unfit
             if x.__class__ is Place:
                 numbers, are_constants = self._operand(x)
                 operands.append(numbers)
-                of_constants.append(are_constants)
-        behind = self._behind(operands)
+                constant_kinds.append(are_constants)
+        level_and_needs = self._level_and_needs(operands)
         shapes = tuple(map(np.shape, operands))
         settings = tuple(_OPERAND if x.__class__ is Place else frozen(x) for x in step.arguments)
-        key = (*behind, step.name, settings, tuple(of_constants), shapes)
+        key = (*level_and_needs, step.name, settings, tuple(constant_kinds), shapes)
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = _Group(_call_of(step), tuple(of_constants), shapes, False)
+            group = self._groups[key] = _Group(_call_of(step), tuple(constant_kinds), shapes, False)
         group.count += 1
         for to, numbers in zip(group.operands, operands):
             to.frombytes(np.asarray(numbers, np.int64).tobytes())
         for place in step.places:
-            group.results.frombytes(np.asarray(self._made(place, *behind), np.int64).tobytes())
+            group.results.frombytes(np.asarray(self._new_elements(place, *level_and_needs), np.int64).tobytes())
 
     # The function.
 
     def _arrange(self) -> None:
-        """Have the results of each group follow one another, and know what is taken of them."""
+        """Give the results of each group successive positions, and plan the reads of each group."""
         self.groups = [self._groups[key] for key in sorted(self._groups, key=lambda key: key[0])]
         inputs = [np.ravel(x) for _, x in self._inputs]
         starts = np.cumsum([0, *map(len, inputs), *(len(group.results) for group in self.groups)])
@@ -389,37 +398,37 @@ class _Columns:
         parts: list[list[np.ndarray]] = [[] for _ in starts[1:]]
         constants, known = np.array(self._constant), {}
 
-        def taken(elements, are_constants: int) -> _Taken:
+        def gather(elements, are_constants: int) -> _Gather:
             elements = np.array(elements)
             key = elements.tobytes(), are_constants
             if key not in known:
-                known[key] = _Taken(elements, are_constants, constants, at, starts, parts)
+                known[key] = _Gather(elements, are_constants, constants, at, starts, parts)
             return known[key]
 
-        self._plan = [(g, [*map(taken, g.operands, g.of_constants)]) for g in self.groups]
-        self._end = taken([self._output], 0)
+        self._plan = [(g, [*map(gather, g.operands, g.constant_kinds)]) for g in self.groups]
+        self._end = gather([self._output], 0)
         self._parts = parts
 
     def __call__(self, *inputs):
         columns = [_parts_of(ops.reshape(x, (-1,)), parts) for x, parts in zip(inputs, self._parts)]
         for (group, operands), parts in zip(self._plan, self._parts[len(inputs) :]):
-            columns.append(_parts_of(_done(group, [x.of(columns) for x in operands]), parts))
-        return self._end.of(columns)
+            columns.append(_parts_of(_group_results(group, [x.gathered(columns) for x in operands]), parts))
+        return self._end.gathered(columns)
 
 
-class _Taken:
-    """What an operation takes: elements of columns and constants, as one column; as one number where all are the same.
+class _Gather:
+    """An operand of a group: elements of columns and constants, as one column, or as one number if all are equal.
 
     Args:
-        elements: their numbers.
-        at: by number its place in all columns, one after the other; -1 of constants.
-        starts: of each column.
-        parts: of each column those that are taken of it, to which this one's are added.
+        elements: the numbers of the elements.
+        at: by number, the position in the concatenated columns; -1 for constants.
+        starts: the start of each column there.
+        parts: for each column the index arrays of the parts that are read; this operand adds its own.
     """
 
     def __init__(self, elements, are_constants: int, constants, at, starts, parts: list[list[np.ndarray]]):
         self._value: Any = None
-        self._pieces: list[tuple[int, Any]] = []  # of a column the number of the part; or -1, and constants
+        self._pieces: list[tuple[int, Any]] = []  # (column, number of its part), or (-1, constants)
         self._order: np.ndarray | None = None
         self._is_one = bool((elements == elements[0]).all())
         if are_constants:
@@ -439,7 +448,7 @@ class _Taken:
         if (np.diff(order) != 1).any():
             self._order = np.argsort(order)
 
-    def of(self, columns: list[list]):
+    def gathered(self, columns: list[list]):
         if self._value is None:
             pieces = [x if k < 0 else columns[k][x] for k, x in self._pieces]
             found = pieces[0] if len(pieces) == 1 else ops.concatenate(pieces)
@@ -449,7 +458,7 @@ class _Taken:
 
 
 def _parts_of(column, parts: list[np.ndarray]) -> list:
-    """Parts of a column, by positions: all that are not all of it by one operation, which has one gradient."""
+    """Return parts of a column by index arrays. One gather reads all partial ones, so the column gets one gradient."""
     column = column if column.shape else ops.reshape(column, (1,))
     whole = np.arange(column.shape[0])
     found = [column if np.array_equal(part, whole) else None for part in parts]
@@ -462,8 +471,8 @@ def _parts_of(column, parts: list[np.ndarray]) -> list:
     return [next(rest) if x is None else x for x in found]
 
 
-def _done(group: _Group, given: list):
-    """The results of a group, as a column."""
+def _group_results(group: _Group, given: list):
+    """Return the results of a group as a column."""
     size, count = len(group.results), group.count
     if not count:
         found = group.call(*given)
@@ -476,7 +485,7 @@ def _done(group: _Group, given: list):
 
 
 def _call_of(step: Step) -> Callable:
-    """A function to the results of several such steps, a row for each, of their operands: a row for each, or shared."""
+    """Return a function of the operands of several such steps, one row each or shared, to one row of results each."""
     op = registry[step.name]
 
     def filled(operands):
@@ -495,7 +504,7 @@ def _call_of(step: Step) -> Callable:
 
 
 def _total(count: int, added: int, terms):
-    """Sums of as many terms, of which the first are added and the rest subtracted."""
+    """Return sums of ``count`` terms each; the first ``added`` terms are added and the others subtracted."""
     rows = ops.reshape(terms, (-1, count))
     parts = [ops.sum(rows[:, part], 1) for part in (slice(0, added), slice(added, None)) if range(count)[part]]
     if len(parts) == 2:
@@ -503,11 +512,11 @@ def _total(count: int, added: int, terms):
     return parts[0] if added else -parts[0]
 
 
-_OF_TAPE = frozenset(("scalars", PICK.name, "numbers"))
-"""The names of nodes that are no op's."""
+_TAPE_NODES = frozenset(("scalars", PICK.name, "numbers"))
+"""Names of the tape's nodes that are not ops."""
 _OPERAND = object()
 _ELEMENTS = {"set_at": (0, 2), "stack": (0,), "concatenate": (0,)}
-"""Of ops that put elements of several tensors together the arguments that these come from."""
+"""For ops that combine the elements of several tensors, the positions of these arguments."""
 _DTYPES = (np.dtype(np.float64), np.dtype(np.bool_))
 _ADD, _SUBTRACT = (plain_operation(name, 2, kernel_of(name, 2)).number for name in ("add", "subtract"))
 _SIGNS = {_ADD: 1, _SUBTRACT: -1}

@@ -66,7 +66,7 @@ class Series:
         return self._known[k]
 
     def mapped(self, f: Callable) -> Series:
-        """The series with ``f`` of each coefficient."""
+        """Return the series with ``f`` of each coefficient."""
         return Series(f(self.coefficient(0)), lambda k: f(self.coefficient(k)), self.level, self.order)
 
     shape = property(lambda self: self.coefficient(0).shape)
@@ -150,7 +150,7 @@ _within: ContextVar[tuple[int, dict]] = ContextVar("gradops_within_series", defa
 
 
 def _level(x) -> float:
-    """The nesting level of a value among derivatives and batches; ops of the innermost level apply first."""
+    """Return the nesting level of a value among derivatives and batches; ops of the innermost level apply first."""
     if isinstance(x, Variable):
         inside = _level(x.data)
         return inside and inside + 0.5
@@ -158,7 +158,7 @@ def _level(x) -> float:
 
 
 def _make(op: _dispatch.Op, kinds: tuple) -> Callable:
-    """The implementation of an op for calls with a series among the arguments."""
+    """Return the implementation of an op for calls with a series among the arguments."""
     flat = [kind for part in kinds for kind in (part if type(part) is frozenset else (part,))]
     recorder = record.make_recorder(op, kinds) if any(issubclass(kind, Variable) for kind in flat) else None
 
@@ -193,7 +193,7 @@ def _applied(op: _dispatch.Op, arguments: tuple, top: Series):
 
 
 def _key(x, top: Series) -> Any:
-    """An argument's part of the cache key: the series itself, a number or a name; None if it has no key."""
+    """Return an argument's part of the cache key: the series itself, a number or a name; None if it has no key."""
     if x is top:
         return Series
     if isinstance(x, (np.ndarray, np.generic)) and not x.ndim:
@@ -220,7 +220,7 @@ class _Call:
         return isinstance(x, Series) and x.level == self.level
 
     def apply(self, coefficient: Callable) -> Any:
-        """The op's result for one coefficient of each series."""
+        """Return the op's result for one coefficient of each series."""
         return self.op.call(*_tree.map_items(lambda x: coefficient(x) if self._is_own(x) else x, self.arguments))
 
     def result(self):
@@ -261,7 +261,7 @@ class _Call:
         return Series(first, more, self.level, self.order)
 
     def _several(self, coefficient: Callable):
-        """The series of each of the op's results; ``coefficient(k)`` computes coefficient ``k`` of all of them."""
+        """Return the series of each of the op's results; ``coefficient(k)`` computes their coefficients ``k``."""
         known = functools.cache(coefficient)
         first = known(0)
         if not isinstance(first, (list, tuple)):
@@ -269,7 +269,7 @@ class _Call:
         return _tree.alike(first, [self._series(y, lambda k, i=i: known(k)[i]) for i, y in enumerate(first)])
 
     def _linear(self, k: int, places):
-        """The op applied to coefficient ``k`` of each series, with zeros for constants that enter linearly."""
+        """Return the op applied to coefficient ``k`` of each series, with zeros for constants that enter linearly."""
         if not k:
             return self._value()
         given = list(self.arguments)
@@ -279,7 +279,7 @@ class _Call:
         return self.op.call(*given)
 
     def _convolved(self, k: int):
-        """The sum over all ways of distributing ``k`` among the series."""
+        """Return the sum over all ways of distributing ``k`` among the series."""
         own = [x for x in _tree.items(self.arguments) if self._is_own(x)]
         total = None
         for parts in _divisions(k, len(own)):
@@ -288,7 +288,7 @@ class _Call:
         return total
 
     def _integrated(self, slope: Callable):
-        """The series, of one or all results, whose derivatives are ``slope(y)``."""
+        """Return the series, of one or all results, whose derivatives are ``slope(y)``."""
 
         @functools.cache
         def slopes():
@@ -311,7 +311,7 @@ class _Call:
         return y
 
     def _rules(self, y) -> list[tuple]:
-        """For each series among the arguments, the series and the function from upstream gradient to its gradient."""
+        """Return each series among the arguments with the function from the upstream gradient to its gradient."""
         saved = (*self.arguments, y)
 
         def bound(name: str, x):
@@ -322,7 +322,7 @@ class _Call:
         return [bound(name, self.arguments[p]) for name, p in places if name in self.moving]
 
     def _slope(self, y) -> list:
-        """The sum of an elementwise op's rules, applied to the derivatives of its arguments."""
+        """Return the sum of an elementwise op's rules, applied to the derivatives of its arguments."""
         if not self.op.rules["vjp"].holomorphic:
             self._check_analytic(x for x, _ in self._rules(y))
         parts = []
@@ -333,7 +333,7 @@ class _Call:
         return [functools.reduce(elementwise.add, parts) if parts else None]
 
     def _transposed(self, y) -> list:
-        """The products of the Jacobian with the derivatives, by transposing the rules, which are linear in ``g``."""
+        """Return the products of the Jacobian with the derivatives; the rules are linear in ``g`` and transposed."""
         self._check_analytic([*_tree.items(y), *(x for x, _ in self._rules(y))])
         g = [wrap(self._nothing(part)) if self._is_own(part) else creation.zeros_like(part) for part in _tree.items(y)]
         points = [point.requires_grad_() for point in g if isinstance(point, Variable)]
@@ -353,7 +353,7 @@ class _Call:
 
 
 def _derivatives_below(x):
-    """The derivatives of the library whose numbers a tensor finally holds, below all wrappers."""
+    """Return the derivatives of the library whose numbers a tensor holds below all wrappers."""
     while isinstance(x, (Series, Batched, Variable)):
         x = x.coefficient(0) if isinstance(x, Series) else x.value if isinstance(x, Batched) else x.data
     return backends.backend_of(x).derivatives
@@ -374,7 +374,7 @@ def _end_series(before: int) -> Callable:
 
 
 def _adapt_to_mode(x):
-    """A result, recorded in any mode, adapted to the current mode."""
+    """Return a result, recorded in any mode, adapted to the current mode."""
     if isinstance(x, Variable):
         return x if recording.get() else x.detach()
     return x if _derivatives_below(x).records_now() else stop_gradient(x)
@@ -385,12 +385,12 @@ def _moves(x) -> bool:
 
 
 def _zeros(x):
-    """A zero in place of a constant, which is a tensor, a number, or None."""
+    """Return a zero in place of a constant, which is a tensor, a number, or None."""
     return x if x is None else type(x)(0) if type(x) in _dispatch.NUMBERS else creation.zeros_like(x)
 
 
 def _divisions(k: int, count: int) -> Iterator[tuple[int, ...]]:
-    """All tuples of ``count`` non-negative integers whose sum is ``k``."""
+    """Return all tuples of ``count`` non-negative integers whose sum is ``k``."""
     if count == 1:
         yield (k,)
         return
@@ -400,7 +400,7 @@ def _divisions(k: int, count: int) -> Iterator[tuple[int, ...]]:
 
 
 def _derivative(x: Series) -> Series:
-    """The series of ``dx/dt``."""
+    """Return the series of ``dx/dt``."""
 
     def more(k: int):
         return elementwise.multiply(x.coefficient(k + 1), k + 1)
@@ -474,7 +474,7 @@ rule("series", "kink_pulled", "kink_pushed")(_kinked(1))
 
 
 def jet(f: Callable, primals, series) -> tuple[Any, Any]:
-    """The value of ``f`` and its derivatives along a curve through ``primals``, to any order: Taylor mode.
+    """Return the value of ``f`` and its derivatives along a curve through ``primals``, to any order: Taylor mode.
 
     The curve is ``t -> primals + series[0] * t + series[1] * t**2 / 2 + ...``. If ``primals`` is a number and its
     series is 1 followed by zeros, the results are the derivatives of ``f`` with respect to it. The cost grows with the

@@ -1,10 +1,15 @@
-"""``jit``: a function traced once for each signature, then run without calling it again.
+"""``jit``: trace a function once for each signature, then run the compiled program instead.
 
-``compiled`` finds or makes the program of a call, ``dependencies`` sees the things that the function reads from
-outside, ``guards`` the values that it branches on, with a program for each way. On NumPy a ``backend`` of traced
-arrays, whose operators have NumPy's dtypes by ``promotion``, writes down a ``program`` of ``steps``, of which
-``emission`` makes a Python function, with runs of ``native`` code in it; ``control`` writes down ``loops`` and
-``branches``, and ``subprograms`` traces the functions that they call.
+On NumPy a call goes through these modules. ``compiled`` looks the call's signature up among the programs it has, after
+``dependencies`` has checked that nothing the function reads from outside has changed. For a new signature it calls the
+function on the traced arrays of ``array``. Their operations come to ``backend``, with NumPy's dtypes for operators
+(``promotion``). It records them in a ``program``, which is a ``table`` of rows; ``guards`` records the values that the
+function branches on. Loops and branches (``control``, ``loops``) are one row each; ``subprograms`` traces the functions
+they call. The passes ``liveness`` and ``kept`` follow, and ``emission`` makes a Python function of the rows, with
+``native`` code for most of them. ``verification`` compares some of its calls with the ``reference`` executor.
+Thousands of operations on single numbers are recorded and differentiated together by ``scalars``.
+
+The other libraries' tensors go to ``jax.jit``, ``tf.function`` and ``make_fx``.
 """
 
 from __future__ import annotations
@@ -19,82 +24,81 @@ __all__ = ["JitError", "jit"]
 
 
 def jit(f: Callable[P, R], static_argnums: int | tuple[int, ...] = (), native: bool = True) -> Compiled[P, R]:
-    """``f``, traced once for each signature of shapes, dtypes, numbers and static arguments, then replayed.
+    """Compile ``f``: trace it once for each signature of shapes, dtypes, numbers and static arguments, then replay it.
 
     Args:
-        f: a function of tensors, numbers and nested structures of them, made of gradops ops (of the
-            library's own too on JAX, TensorFlow and PyTorch). Python numbers take the tensors' dtype, as
-            without ``jit``, and ``f`` is traced anew for each value: pass those that change often as tensors.
-        static_argnums: positions of arguments that are no tensors, by whose value it is traced anew; negative ones
-            count from the last argument of a call.
-        native: on NumPy False for a program of NumPy calls alone, without native code. ``GRADOPS_NATIVE=off`` in the
-            environment does that for all programs.
+        f: a function of tensors, numbers and nested structures of them, made of gradops ops (on JAX, TensorFlow and
+            PyTorch also of the library's own). Python numbers take the tensors' dtype, as without ``jit``, and ``f`` is
+            traced again for each value: pass numbers that change often as tensors.
+        static_argnums: positions of arguments that are not tensors; ``f`` is traced again for each of their values.
+            Negative positions count from the last argument of a call.
+        native: on NumPy, False for a program of NumPy calls without native code. ``GRADOPS_NATIVE=off`` in the
+            environment does the same for all programs.
 
     Returns:
-        A function of the same arguments. JAX: ``jax.jit``. TensorFlow: ``tf.function``. PyTorch: a traced graph
-        (``make_fx``). NumPy: a recorded program of
-        NumPy calls, without the dispatch, the tape or ``f``; repeated and unneeded work is left out, and
-        memory is used again. Where llvmlite is installed (``gradops[native]``) steps on numbers and small arrays run as
-        native code, in arithmetic to the same bits (sums of float32 are of double precision, rounded once); the
-        function's ``explain()`` says which do not and why. What LLVM compiles is one loop for all programs, stored in
-        the user's cache directory (called from R: ``tools::R_user_dir("gradops", "cache")``), or where
-        ``GRADOPS_CACHE`` in the environment says (``off``: nowhere), if nobody else can write there. Its results
-        are the caller's: arguments, what ``f`` closes over and views come as copies. ``jit(value_and_grad(f))`` holds
-        the forward and the backward pass. ``ops.scan()``, ``fori_loop()``, ``cond()``, ``switch()`` and
-        ``while_loop()`` are one step each, of any length; the functions given to them are called two or three times,
-        to be traced.
+        A function of the same arguments. On JAX it is ``jax.jit``, on TensorFlow ``tf.function``, and on PyTorch a
+        traced graph (``make_fx``). On NumPy it is a recorded program of NumPy calls, without the dispatch, the tape or
+        ``f``; repeated and unused work is removed, and memory is used again. If llvmlite is installed
+        (``gradops[native]``), operations on numbers and small arrays run as native code with the same bits (float32
+        sums are computed in double precision and rounded once); the function's ``explain()`` says which do not, and
+        why. LLVM compiles one loop for all programs. It is stored in the user's cache directory (from R:
+        ``tools::R_user_dir("gradops", "cache")``) or in the directory ``GRADOPS_CACHE`` (``off``: it is not stored), if
+        nobody else can write there. Results belong to the caller: arguments, values that ``f`` closes over, and views
+        are copied. ``jit(value_and_grad(f))`` compiles the forward and the backward pass together. ``ops.scan()``,
+        ``fori_loop()``, ``cond()``, ``switch()`` and ``while_loop()`` compile as one step, whatever their length; the
+        functions given to them are called two or three times, to be traced.
 
-    ``f`` may branch on values (``if x > 0``, ``while``, ``assert``), make whole numbers of them (``int()``,
-    ``range(n)``) and take elements by masks (``x[x > 0]``, ``nonzero``), on NumPy also ask ``math.floor()`` and
-    ``np.allclose()``: a program holds for arguments with which ``f`` would go the same way, which it looks for at each
-    call before it gives results, and ``f`` is traced again for another way. Up to 32 ways of one signature are
-    compiled, as long as those that are there come again; where ``f`` goes another it runs uncompiled, with one
-    RuntimeWarning. (Guards, as of trace compilers: https://doi.org/10.1145/1565824.1565827.) Not in the functions that
-    ``ops.scan()`` and its kin call. On JAX and TensorFlow ``f`` then runs on variables, once before each trace, and
-    must be made of gradops' ops; ``ops.cond()``, ``switch()`` and ``while_loop()`` are the library's own there, and
-    one program; on PyTorch they are branches as ``if`` is (``torch.cond`` has no second derivative), and
-    ``torch.cond``, ``torch.while_loop`` under ``torch.compile``.
+    ``f`` may branch on values (``if x > 0``, ``while``, ``assert``), make integers of them (``int()``, ``range(n)``)
+    and select elements by masks (``x[x > 0]``, ``nonzero``); on NumPy it may also call ``math.floor()`` and
+    ``np.allclose()``. A program holds for arguments with which ``f`` takes the same branches. It checks this at each
+    call before it returns results, and ``f`` is traced again for other branches. Up to 32 specialisations of a
+    signature are compiled, as long as the existing ones are used again; for other branches ``f`` runs uncompiled, with
+    one RuntimeWarning. (Guards, as in trace compilers: https://doi.org/10.1145/1565824.1565827.) The functions that
+    ``ops.scan()`` and its like call may not branch on values. On JAX and TensorFlow, ``f`` then runs on variables once
+    before each trace, and must be made of gradops ops; ``ops.cond()``, ``switch()`` and ``while_loop()`` are the
+    library's own there, in one program. On PyTorch they are branches like ``if`` (``torch.cond`` has no second
+    derivative); under ``torch.compile`` they are ``torch.cond`` and ``torch.while_loop``.
 
-    On PyTorch each step of a loop is traced, about a thousand operations in a second. A function of more than 10,000
-    (``MOST_OPERATIONS`` of ``gradops.backends.torch.derivatives``), as the Hessian of a long ``scan`` has, is left
-    uncompiled, with one RuntimeWarning.
+    On PyTorch each step of a loop is traced, about a thousand operations per second. A function of more than 10,000
+    operations (``MOST_OPERATIONS`` in ``gradops.backends.torch.derivatives``), such as the Hessian of a long ``scan``,
+    runs uncompiled, with one RuntimeWarning.
 
     Raises:
-        JitError: (a RuntimeError) the function converts values to Python numbers (but for ``int()`` and
-            ``item()``) or arrays, gives those that it branches on to a library's own function, or draws from a random
-            generator of NumPy's, Python's or another library's that was there before, while it is traced; it changes
-            what it reads from outside; or its result carries a gradient to a Variable that is no argument, which
-            would be lost. A function that a loop calls did something else the second time.
-        ArgumentTypeError: an argument that is no tensor and not static; a static one that cannot be compared;
-            ``static_argnums`` that are no whole numbers.
+        JitError: (a RuntimeError) while it is traced, the function converts values to Python numbers (other than by
+            ``int()`` and ``item()``) or to arrays, passes values that it branches on to a library's own function, or
+            draws from an existing random generator of NumPy, Python or another library; it changes what it reads from
+            outside; its result carries a gradient to a Variable that is not an argument, which would be lost; or a
+            function that a loop calls does something else the second time.
+        ArgumentTypeError: an argument is neither a tensor nor static; a static argument cannot be compared; or
+            ``static_argnums`` are not integers.
 
-    What ``f`` reaches is compared at each call with what it was when traced, and ``f`` is traced again where it is
-    another. It reaches what its code and that of your functions and methods it calls names: closures, global variables,
-    defaults, attributes of your objects, classes and modules, also of modules that are imported inside, the arguments
-    of ``functools.partial``, a ``ContextVar``, what functions of ``functools.lru_cache`` read and have in their caches,
-    and what static arguments hold; from there the items of lists, tuples, sets, dicts and deques, the ``data`` of a
-    Variable, and the mode, parameters, buffers, parts and forward hooks of torch modules. Where it asks for attributes
-    by names that it computes (``getattr(x, name)``, ``vars(x)``) all of the objects found are compared; where it names
-    ``os.environ``, ``np.geterr`` or ``np.get_printoptions``, all of that. All are compared by identity, NumPy's arrays,
-    data frames and the like (what has ``__array__``), SciPy's sparse arrays and Python's own (``array``) by contents,
-    torch tensors by version and address, functions by their code and defaults. This costs a pass over each captured
-    array, but none over those that cannot be written (``x.flags.writeable = False``) and are views of none that can.
-    What changes at each step is better passed as an argument.
+    At each call, everything ``f`` reads from outside is compared with its state in the trace, and ``f`` is traced again
+    if something has changed. This covers what is named in the code of ``f`` and of the functions and methods of yours
+    that it calls: closures, global variables, defaults, attributes of your objects, classes and modules, also of
+    modules imported inside, the arguments of ``functools.partial``, a ``ContextVar``, what functions of
+    ``functools.lru_cache`` read and have cached, and what static arguments hold. From there it covers the items of
+    lists, tuples, sets, dicts and deques, the ``data`` of a Variable, and the mode, parameters, buffers, submodules and
+    forward hooks of torch modules. If the code reads attributes by computed names (``getattr(x, name)``, ``vars(x)``),
+    all attributes of the objects found are compared; if it names ``os.environ``, ``np.geterr`` or
+    ``np.get_printoptions``, all of their values. Objects are compared by identity; NumPy arrays, data frames and the
+    like (which have ``__array__``), SciPy's sparse arrays and Python's own (``array``) by contents; torch tensors by
+    version and address; functions by code and defaults. This costs a pass over each captured array, except arrays that
+    cannot be written (``x.flags.writeable = False``) and are not views of one that can. Values that change at each
+    step are better passed as arguments.
 
-    What ``f`` itself changes at each call of what it reaches (a counter, a moving mean, a list it appends to) is an
-    error that names it, as compiled it would not do so; what it makes once (a cached value) is none.
+    If ``f`` itself changes something it reads at each call (a counter, a moving mean, a list it appends to), an error
+    names it, as a compiled function would not repeat the change. What ``f`` makes once (a cached value) is allowed.
 
     Not compared: other objects and settings of libraries and of Python, methods of other installed packages, iterators,
-    clocks, files, what ``eval()`` names, attributes that tell static arguments apart which are equal, and writes that
-    torch does not count (``w.data.mul_(2)``). A random generator that ``f`` makes itself without a seed gives the
-    trace's numbers.
+    clocks, files, names in ``eval()``, attributes that distinguish equal static arguments, and writes that torch does
+    not count (``w.data.mul_(2)``). A random generator that ``f`` makes without a seed gives the numbers of the trace.
 
-    A function holds up to 256 programs (``MOST`` of ``gradops.jit.compiled``), among them those of the 128 signatures
-    used last; others are compiled anew where they come again.
+    A function holds up to 256 programs (``MOST`` in ``gradops.jit.compiled``). The programs of the 128 signatures used
+    last are always among them; dropped programs are compiled again when needed.
 
     Gradient:
-        The result is differentiable: ``grad(jit(f))`` differentiates ``f``, and variables and tracers go to
-        ``f`` itself.
+        The result is differentiable: ``grad(jit(f))`` differentiates ``f``; calls with variables and tracers run ``f``
+        itself.
 
     Examples:
         A log likelihood with its gradient, compiled together:
@@ -111,7 +115,7 @@ def jit(f: Callable[P, R], static_argnums: int | tuple[int, ...] = (), native: b
         >>> print(value.round(4), gradient)
         3.8411 1.0
 
-        A function may branch on values; each way is compiled:
+        A function may branch on values; each branch taken is compiled:
 
         >>> @gradops.jit
         ... def huber(x):
@@ -139,6 +143,6 @@ def jit(f: Callable[P, R], static_argnums: int | tuple[int, ...] = (), native: b
     return Compiled(f, positions, native=native)
 
 
-# The function hides this package from `gradops.jit.native` and `import gradops.jit.native as native`, which ask for
-# attributes of `gradops.jit`. So those of the function are the package's own, modules that are imported later too.
+# The function hides this package from `gradops.jit.native` and `import gradops.jit.native as native`, which look up
+# attributes of `gradops.jit`. So the function gets the attributes of the package, also modules imported later.
 jit.__dict__ = globals()

@@ -165,7 +165,7 @@ def _are_close(x: Any, y: Any, units: int) -> bool:
         size, errors, unit = np.abs(b), np.abs(a[differs] - b[differs]), units * float(_eps(b.dtype))
         if not np.isfinite(a[differs]).all():
             return False
-        # Elements near 0 among larger ones are differences of these.
+        # A small element among larger ones is often a difference of these, so it is compared with their size.
         return bool((errors <= unit * size[differs]).all()) or bool(
             (errors <= unit * np.maximum(size[differs], np.median(size[np.isfinite(size)]))).all()
         )
@@ -227,7 +227,7 @@ def report(
 
 
 def _difference(got, want) -> str:
-    """The first element that differs, as text."""
+    """Return the first element that differs, as text."""
     if not isinstance(want, (np.ndarray, np.generic)) or not isinstance(got, (np.ndarray, np.generic)):
         return ""
     if not _are_of_one_kind(got, want):

@@ -1,6 +1,8 @@
-"""``Traced``: an array of a function being traced, with the value that it has for the arguments at hand.
+"""``Traced``: the array that a function receives while it is traced, with its value for the arguments of the trace.
 
-``Memories`` says which of them share memory, as their values do outside of a trace: writes in place ask it.
+:mod:`.backend` runs ops on traced arrays, and the :class:`.Program` they belong to records them. A read of a value,
+such as ``int(x)``, adds a guard. A write in place asks :class:`Memories` which other traced arrays share the memory, as
+NumPy's views would.
 """
 
 from __future__ import annotations
@@ -23,14 +25,15 @@ from ..ops.indexing import set_at
 
 
 class Place(int):
-    """Stands for an earlier value in a step's arguments: its number, which no other number among them is."""
+    """The index of a value in a program, which stands for the value in a step's arguments. A class of its own tells it
+    from other integers there."""
 
     __slots__ = ()
     index = property(int)
 
 
 class Tracing(Protocol):
-    """The members that arrays need of the program that records their operations: see :class:`.program.Program`."""
+    """The members of :class:`.program.Program` that a traced array uses to record its operations."""
 
     composed: dict[int, Any]
     constants: dict[int, Any]
@@ -66,7 +69,13 @@ class Tracing(Protocol):
 
 
 class Traced:
-    """A value of a function being traced."""
+    """A value of a function being traced.
+
+    Attributes:
+        value: the value for the arguments of the trace.
+        program: the program that records the operations on it.
+        place: the place of the value in the program.
+    """
 
     __slots__ = ("value", "program", "place", "memory", "key", "stale", "axis_labels", "__weakref__")
     __array_priority__ = 500
@@ -75,8 +84,8 @@ class Traced:
         self.value = value
         self.program = program
         self.place = place
-        self.memory = 0  # equal numbers for views of one array; 0 where there is no other on its memory
-        self.key = None  # of the array that this is a view of
+        self.memory = 0  # views of one array share a number; 0 if no other traced array shares the memory
+        self.key = None  # for a view, the key that selected it
         self.axis_labels: tuple | None = None  # of a data frame, see `ops/_pandas.py`
         self.stale: tuple | None = None  # after a write to a view of it: the written view's place and key
 
@@ -104,28 +113,28 @@ class Traced:
         return self._text("format", spec)
 
     def _text(self, form: str, spec: str = "") -> str:
-        """The text of the value, to which the program is specialised; a description once tracing has ended."""
+        """Return the text of the value and guard it; after tracing return a description."""
         if recorder.get() is None:
             return f"<traced array of shape {self.shape} and dtype {self.dtype}>"
         self._says(form, spec)
         return _TEXTS[form](self.value, spec)
 
     def _says(self, form: str, spec: str = "") -> None:
-        """Make the program hold only for arguments for which the text of the value is the same as now."""
+        """Guard the text of the value: the program then holds only for arguments that give the same text."""
         if not self.program.may_look:
             self.refuse()
         if self.place not in self.program.constants:
-            text = _TEXTS[form](_as_number(self.value), spec)  # raises where there is none
+            text = _TEXTS[form](_as_number(self.value), spec)  # raises if the format is invalid
             arguments = self, form, spec, text
             self.program.look(self.program.call("says", says, arguments, (self.value, form, spec, text)), text)
 
     def _read(self):
-        """The value, to which the program is specialised."""
+        """Return the value and guard it."""
         self._says("value")
         return self.value
 
     def item(self, *args):
-        """A number, to which the program is specialised; ``float()`` is refused, as NumPy asks it to fill an array."""
+        """Return a Python number and guard it. ``float()`` raises, as NumPy calls it to fill an array."""
         return self._read().item(*args)
 
     def tolist(self):
@@ -159,33 +168,33 @@ class Traced:
         raise JitError(
             "a compiled function looked up a traced array in a set or dict, where it would be found by identity, not "
             "by its value.",
-            hint="compare values (`if x == 1.0`), look up a whole number (`int(x)`), or make the argument static",
+            hint="compare values (`if x == 1.0`), look up an integer (`int(x)`), or make the argument static",
         )
 
     def __int__(self) -> int:
-        """A whole number, to which the program is specialised."""
+        """Return an integer and guard it."""
         if self.dtype.kind == "c" or self.size != 1:
             return int(self.value)  # NumPy's error
-        return int(self._looked(ops.trunc))
+        return int(self._guarded_integer(ops.trunc))
 
     def __index__(self) -> int:
         if self.dtype.kind not in "iu" or self.ndim:
             return operator.index(self.value)  # NumPy's error
-        return int(self._looked(None))
+        return int(self._guarded_integer(None))
 
     def __trunc__(self) -> int:
         return int(self)
 
     def __floor__(self) -> int:
-        return int(self._looked(ops.floor))
+        return int(self._guarded_integer(ops.floor))
 
     def __ceil__(self) -> int:
-        return int(self._looked(ops.ceil))
+        return int(self._guarded_integer(ops.ceil))
 
-    def _looked(self, op):
-        """The value of an op's result for the array; NumPy's error if it is not a whole number."""
+    def _guarded_integer(self, op):
+        """Apply an op, return the result's value and guard it; raises NumPy's error if the value is not an integer."""
         whole = self if op is None or self.dtype.kind in "iub" else op(self)
-        int(whole.value)  # raises where it is not one
+        int(whole.value)  # raises if the value is not an integer
         return self.program.look(whole)
 
     def _described(self):
@@ -195,10 +204,10 @@ class Traced:
         self._write(set_at(self, key, value))
 
     def _write(self, result) -> None:
-        """Become ``result``, as by a write in place.
+        """Replace the array by ``result``, as a write in place does.
 
         Raises:
-            JitError: an argument, or an array that was closed over: a program writes to its own arrays only.
+            JitError: the array is an argument or was closed over; a compiled function may write to its own arrays only.
         """
         if self.program.memories.is_given(self):
             raise JitError(
@@ -209,7 +218,7 @@ class Traced:
         if self.program.current is not self.program:
             raise JitError(
                 "a function that `scan()`, `cond()` or their like call wrote in place to an array from outside.",
-                hint="return what is new instead, as part of the state",
+                hint="return the new value instead, as part of the state",
             )
         result = self.program.written(result)
         if result.dtype != self.dtype:
@@ -217,25 +226,25 @@ class Traced:
         if result.shape != self.shape:
             result = ops.broadcast_to(result, self.shape)
         self._superseded(result)
-        written = self.value.__class__ is np.ndarray  # and stays an array, also without dimensions
+        written = self.value.__class__ is np.ndarray  # an array without dimensions must not become a NumPy number
         self.value = np.asarray(result.value) if written else result.value
         self.place, self.stale = result.place, None
         self.axis_labels = result.axis_labels
         self.memory = 0
 
     def _superseded(self, result) -> None:
-        """Mark arrays that share this one's memory as stale, as a program does not write to it: ``result`` is new."""
-        # A program has no writes: a write makes a new array, and other traced arrays on the same memory, which NumPy
-        # would have changed too, keep the old values. They would have to be made anew from the new array, each by the
-        # steps that made it. So they are marked, and whoever reads one gets an error instead of the values from
-        # before. Those that nobody holds are not asked, which is why the references are weak.
+        """Mark the other arrays on this one's memory as stale after a write that gave ``result``."""
+        # A program has no writes: a write makes a new array. Other traced arrays on the same memory keep their old
+        # values, though NumPy would have changed them; updating them would mean recording again the rows that made
+        # them. So they are marked, and reading one raises an error. Arrays that the user has released need no mark,
+        # hence the weak references.
         for other in self.program.memories.sharing(self):
             other.stale = (result.place, self.key)
 
     def refuse_stale(self, name: str = "", arguments: tuple = ()) -> None:
-        """Raise where a write to a view would have to be seen; ``x[key] = x[key] + 1`` brings it back itself."""
-        # For `x[i] += 1` Python calls `x[i]`, adds to what it gets in place, and then calls `x[i] = ...` with it: the
-        # write to the view marks `x`, and the assignment that follows is the very write that `x` has missed.
+        """Raise if a write to a view is missing here; the assignment of ``x[key] = x[key] + 1`` is allowed."""
+        # For `x[i] += 1` Python evaluates `x[i]`, adds 1 in place, and assigns the result to `x[i]`. The addition
+        # writes to the view and so marks `x` as stale, but the assignment that follows writes the same values to `x`.
         if name == "set_at" and arguments[0] is self:
             _, key, updates = arguments
             if isinstance(updates, Traced) and self.stale == (updates.place, frozen(key)):
@@ -247,14 +256,14 @@ class Traced:
 
 
 class Memories:
-    """The memories of a program's traced arrays, by number (``Traced.memory``)."""
+    """Records which traced arrays of a program share memory; each memory has a number (``Traced.memory``)."""
 
     def __init__(self) -> None:
         self._sharing: dict[int, list[weakref.ref]] = {}
         self._given: set[int] = set()
 
     def note_view(self, traced: Traced, arguments) -> None:
-        """Note of which of a call's arguments its result is a view, if of any."""
+        """If the result of a call is a view of an argument, record that they share memory."""
         if traced.value.__class__ is not np.ndarray or not _may_be_view(traced.value, arguments):
             return
         owner = buffer(traced.value)
@@ -271,25 +280,25 @@ class Memories:
         return traced.memory
 
     def note_given(self, traced: Traced) -> None:
-        """Note that the memory is an argument's or a constant's."""
+        """Record that the memory belongs to an argument or a constant."""
         self._given.add(self._number(traced))
 
     def is_given(self, traced: Traced) -> bool:
-        """True if the memory is an argument's or a constant's."""
+        """True if the memory belongs to an argument or a constant."""
         return traced.memory in self._given
 
     def sharing(self, traced: Traced) -> list[Traced]:
-        """The other traced arrays on the same memory that somebody holds."""
+        """Return the other live traced arrays on the same memory."""
         found = [seen() for seen in self._sharing.get(traced.memory, ())]
         return [x for x in found if x is not None and x is not traced]
 
     def clear(self) -> None:
-        """Forget who shares a memory."""
+        """Release the records of shared memory."""
         self._sharing.clear()
 
 
 def _may_be_view(value: np.ndarray, arguments) -> bool:
-    """True if an array may share an argument's memory; most results do not, and then there is nothing to look for."""
+    """True if an array may share an argument's memory. Most results cannot, and the search is skipped for them."""
     if value.base is not None:
         return True
     for x in arguments:
@@ -304,21 +313,21 @@ _TEXTS = {
     "format": format,
     "value": lambda value, spec: repr(value.tolist()),
 }
-"""Texts of a value by their forms; ``"value"`` is another for each value, 0.0 and -0.0 too."""
+"""The text of a value for each form. Different values, also 0.0 and -0.0, have different texts of the form "value"."""
 
 
 def says(value, form: str, spec: str, text: str):
-    """True if a value has the given text: a step of programs that asked for it."""
+    """True if a value has the given text; the operation that a guard on a text checks."""
     return np.bool_(_TEXTS[form](_as_number(value), spec) == text)
 
 
 def _as_number(value):
-    """A 0-d array as NumPy's number, as programs have now the one, now the other."""
+    """Return an array without dimensions as a NumPy number; the same value may come as either in different programs."""
     return value if value.ndim else value[()]
 
 
 def frozen(spec):
-    """A part of a call in a form to compare and hash; a place is its number, anything else a tuple."""
+    """Return a part of a call in a form that can be compared and hashed: a place as itself, anything else a tuple."""
     kind = spec.__class__
     if kind is Place:
         return spec
@@ -331,7 +340,7 @@ def frozen(spec):
     if isinstance(spec, np.ndarray):
         return ("array", id(spec))
     if isinstance(spec, (float, complex, np.inexact)):
-        return _of_number(type(spec).__name__, repr(spec))  # 0.0 is equal to -0.0
+        return _number_key(type(spec).__name__, repr(spec))  # 0.0 is equal to -0.0
     return (type(spec).__name__, spec)
 
 
@@ -339,6 +348,6 @@ _ALONE = frozenset((int, str, bool, type(None)))
 
 
 @functools.lru_cache(maxsize=1024)
-def _of_number(kind: str, text: str) -> tuple[str, str]:
-    """One tuple for all that are equal, as loops have the same numbers at each step."""
+def _number_key(kind: str, text: str) -> tuple[str, str]:
+    """Return a tuple; equal arguments give the same object, as a loop records the same constant in each iteration."""
     return kind, text

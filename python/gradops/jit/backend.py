@@ -1,9 +1,9 @@
-"""The array of a function being traced: a backend of its own, whose kernels run NumPy's and write down the calls.
+"""The backend of traced arrays: each kernel runs NumPy's kernel and records the call as a row of the program.
 
-A ``Traced`` holds the value it has for the arguments at hand, so shapes and dtypes are known, and the
-place of that value in the program being written. Code that looks at the value itself (a branch, ``x.item()``, a
-text) is guarded (:mod:`.guards`); code that would take it out of the program (``float()``, conversion to NumPy) is an
-error.
+While ``jit`` traces a function on NumPy, its arguments are ``Traced`` arrays, so the ops it calls are dispatched to
+this module. A ``Traced`` has the value for the arguments of the trace, so shapes and dtypes are known, and the place of
+that value in the program. Code that reads the value (a branch, ``x.item()``, a text) adds a guard (:mod:`.guards`).
+Code that would take the value out of the program (``float()``, conversion to NumPy) raises a :class:`.JitError`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .steps import Step, is_plain, place_of, values_of, with_arrays
 
 
 def _augmented_assignment(op, name: str):
-    """``x op= y``; single numbers are bound anew, as NumPy's are."""
+    """Return the method for ``x op= y``. It writes to arrays in place but rebinds single numbers, as NumPy does."""
 
     def operate(self, other):
         result = op(self, other)
@@ -52,9 +52,9 @@ def _augmented_assignment(op, name: str):
 
 
 def _is_number(x: Traced) -> bool:
-    """True if a value without dimensions is a number that NumPy does not write to."""
-    # `x[0]` is one: `+=` binds the name anew. An array without dimensions is written, and with it all that share its
-    # memory. An argument is traced as an array, and may have been either, unless it is a part of another array.
+    """True if a value without dimensions is a number, which ``+=`` rebinds; False for an array, which it writes to."""
+    # `x[0]` is a number. A write to an array without dimensions is seen by all arrays on its memory. An argument is
+    # always traced as an array; it is taken for a number unless it is a view of another array.
     return x.value.__class__ is not np.ndarray or x.program.memories.is_given(x) and not np.ndim(buffer(x.value))
 
 
@@ -63,14 +63,14 @@ def is_tensor_type(kind: type) -> bool:
 
 
 def prepare(floatx: str) -> None:
-    """Nothing to set up."""
+    """Do nothing, as there is nothing to set up."""
 
 
 def dtype_name(x: Traced) -> str:
     return _name(x.dtype)
 
 
-_name = functools.cache(operator.attrgetter("name"))  # which NumPy finds anew each time
+_name = functools.cache(operator.attrgetter("name"))  # NumPy computes a dtype's name each time
 
 
 def to_numpy(x: Traced):
@@ -78,7 +78,7 @@ def to_numpy(x: Traced):
 
 
 def convert(value, dtype=None, like=None):
-    """A constant of the program being traced."""
+    """Return a value as a constant of the program that is being traced."""
     if isinstance(value, Traced):
         return value if dtype is None else _recorded("cast", _kernels.base.cast)(value, dtype)
     if isinstance(value, (list, tuple)):
@@ -95,12 +95,12 @@ def convert(value, dtype=None, like=None):
 
 
 def shown(x: Traced):
-    """The values for a text, to which the program is specialised."""
+    """Return the values for a text, and guard them."""
     return x._read()
 
 
 def concrete(x: Traced, kind: type):
-    """The value of a single number; None where it depends on the arguments."""
+    """Return a constant as a Python number; None if the value depends on the arguments."""
     return kind(x.value) if x.place.index in x.program.constants else None
 
 
@@ -126,7 +126,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _composed(name: str, body: Callable) -> Callable:
-    """An op that is several steps and has a derivative of its own, which the program knows of."""
+    """Return the kernel of an op that is composed of others and has its own derivative rule, which is recorded."""
 
     def composed(*arguments):
         result = body(*arguments)
@@ -141,7 +141,7 @@ def _composed(name: str, body: Callable) -> Callable:
 
 
 def static_value(x: Traced):
-    """The value of an array that does not depend on the arguments."""
+    """Return the value of an array that does not depend on the arguments; raises for others."""
     if x.place.index not in x.program.constants:
         x.refuse()
     return x.value
@@ -149,19 +149,19 @@ def static_value(x: Traced):
 
 @functools.cache
 def _recorded(name: str, kernel):
-    """NumPy's kernel, whose calls on traced arrays are written down."""
-    of_shapes = facts_of(name).shape_only  # and the shape is known: the result is the same for all arguments
+    """Return NumPy's kernel as a function that records its calls on traced arrays."""
+    is_shape_only = facts_of(name).shape_only  # shapes are fixed in a program, so the result is equal for all arguments
     is_elementwise = facts_of(name).elementwise
-    follows = name == "get_item" or is_elementwise  # a part has some of the labels
-    looking = rule_of("look", name)
+    keeps_labels = name == "get_item" or is_elementwise  # results keep labels of a data frame
+    look_rule = rule_of("look", name)
 
     def record(*arguments):
-        program, is_same, nested, foreign = None, True, False, False
+        program, is_folded, nested, foreign = None, True, False, False
         for x in arguments:
             if x.__class__ is Traced:
                 program = x.program
                 foreign = foreign or program.current is not program
-                is_same = is_same and x.place in program.folded
+                is_folded = is_folded and x.place in program.folded
                 if x.stale:
                     x.refuse_stale(name, arguments)
             elif not is_plain(x):
@@ -173,40 +173,40 @@ def _recorded(name: str, kernel):
             if found:
                 program = found[0].program
                 foreign = any(x.program.current is not x.program for x in found)
-                is_same = all(x.place in x.program.folded for x in found)
+                is_folded = all(x.place in x.program.folded for x in found)
                 for x in found:
                     if x.stale:
                         x.refuse_stale(name, arguments)
-                # A list of positions, or an array in a key, is the function's: it may be filled with others for the
-                # next call.
+                # A list of indices, or an array in a key, is the user's, who may fill it with others before the next
+                # call.
                 arguments = program.snapshot(arguments)
                 values = values_of(arguments)
         elif program is not None:
-            if is_elementwise and not foreign and not is_same:  # the most frequent case
+            if is_elementwise and not foreign and not is_folded:  # the most frequent case
                 number = program.number(number_operation(name, kernel, len(arguments)), arguments)
                 if number is not None:
                     return number
             values = [x.value if x.__class__ is Traced else x for x in arguments]
         if program is None:
             return kernel(*arguments)
-        # An array may be of a program around the one that is being written, or of one whose trace is over. `lift`
-        # brings it into the current one as a further argument, or says that nobody can.
+        # An array may belong to an enclosing program, or to one whose trace has ended. `lift` makes it an argument of
+        # the current program, or raises.
         if foreign:
             program = _current()
             arguments = with_arrays(program.lift, arguments)
-        # Not a step: what is the same for all arguments is computed now, once. By this the zeros and ones that
-        # backward passes begin with vanish, and code that looks at such a value needs no guard.
-        if of_shapes or is_same:
+        # A result that is equal for all arguments is computed now and not recorded. The zeros and ones that backward
+        # passes start with disappear this way, and code that reads such a value needs no guard.
+        if is_shape_only or is_folded:
             return program.fold(kernel(*values), arguments)
-        looked_at = None if looking is None else looking(*arguments)
-        if looked_at is not None:
+        guarded = None if look_rule is None else look_rule(*arguments)
+        if guarded is not None:
             if program.may_look:
-                return record(*looked_at())
+                return record(*guarded())
             raise JitError(
                 f"`{name}`: the shape of the result depends on values, which a compiled function cannot look at.",
                 hint="use `ops.where()` with three arguments, or keep it outside the compiled function",
             )
-        labels = _pandas.result_labels(name, arguments) if _pandas.seen and follows else None
+        labels = _pandas.result_labels(name, arguments) if _pandas.seen and keeps_labels else None
         write = program.call if foreign or nested else program.step
         result = write(name, kernel, arguments, values)
         if labels is not None and result.__class__ is Traced and result.ndim:
@@ -214,36 +214,37 @@ def _recorded(name: str, kernel):
         return result
 
     if is_elementwise:
-        record.numbers = (np.float64,)  # type: ignore[attr-defined]  # which are the same at each call, as Python's
+        record.numbers = (np.float64,)  # type: ignore[attr-defined]  # constant like Python's numbers
     return record
 
 
-# Where a result has as many elements as an array has true ones: functions for the arguments with the values of these.
+# Ops whose result has one element per True of a mask. A rule returns a function that guards the masks and gives the
+# arguments with the masks' values, or None if no mask is traced.
 
 
 @rule("look", "get_item")
-def _looked_at_key(x, *key) -> Callable | None:
+def _guarded_key(x, *key) -> Callable | None:
     if not any(isinstance(y, Traced) and y.dtype == bool for y in items(key)):
         return None
-    return lambda: (x, *map(_with_truth_values, key))
+    return lambda: (x, *map(_mask_values, key))
 
 
 @rule("look", "nonzero", "where")
-def _looked_at_condition(condition, *others) -> Callable | None:
+def _guarded_condition(condition, *others) -> Callable | None:
     if not isinstance(condition, Traced) or any(x is not None for x in others):
         return None
-    return lambda: (_with_truth_values(condition if condition.dtype == bool else ops.not_equal(condition, 0)), *others)
+    return lambda: (_mask_values(condition if condition.dtype == bool else ops.not_equal(condition, 0)), *others)
 
 
-def _with_truth_values(x):
+def _mask_values(x):
     return map_items(lambda y: y.program.look(y) if isinstance(y, Traced) and y.dtype == bool else y, x)
 
 
 def _current() -> Tracing:
-    """The program to which a call on arrays of several programs is written down.
+    """Return the program that records a call on arrays of several programs.
 
     Raises:
-        JitError: none is being written.
+        JitError: no function is being traced.
     """
     writing = recorder.get()
     if writing is None:
@@ -266,11 +267,11 @@ def _close(op: Callable) -> Callable:
 
 
 _QUESTIONS = {np.allclose: _close(ops.allclose), np.isclose: _close(ops.isclose), np.array_equal: _array_equal}
-"""NumPy's functions that ask for values, written down; the answer is a traced truth value, as of ``x > 0``."""
+"""NumPy's functions that decide on values, as ops; the answer is a traced truth value, as for ``x > 0``."""
 
 
-def _answering(array_function: Callable) -> Callable:
-    """The calls of NumPy's functions on traced arrays, with those that ask for values."""
+def _array_function(array_function: Callable) -> Callable:
+    """Return ``__array_function__`` with the functions of :data:`_QUESTIONS`."""
 
     def call(self, function, types, arguments, keywords):
         question = _QUESTIONS.get(function)
@@ -283,7 +284,7 @@ def _answering(array_function: Callable) -> Callable:
 
 @functools.cache
 def register() -> None:
-    """Make traced arrays a backend and give them operators."""
+    """Register traced arrays as a backend and define their operators."""
     import sys
 
     backends.register("traced", sys.modules[__name__], root="gradops")
@@ -292,7 +293,7 @@ def register() -> None:
     numpy_functions.give(Traced, JitError)
     promotion.give()
     kind: Any = Traced
-    kind.__array_function__ = _answering(kind.__array_function__)
+    kind.__array_function__ = _array_function(kind.__array_function__)
     for name in operators.BINARY:
         setattr(
             Traced,

@@ -1,4 +1,10 @@
-"""A compiled function: which program a call needs, and how it is made."""
+"""``Compiled``: the callable that ``jit`` returns. It finds the program of a call, or traces the function to make one.
+
+A call's :class:`Signature` is the key of :class:`Programs`. If there is no program, or something that the function
+reads from outside has changed (:mod:`.dependencies`), :func:`trace` calls the function on traced arrays and compiles
+what was recorded (:mod:`.emission`). Other libraries' tensors go to their own compilers (:class:`.guards.OfLibrary`).
+:class:`FunctionCheck` repeats some calls uncompiled and compares the results.
+"""
 
 from __future__ import annotations
 
@@ -41,23 +47,23 @@ _NUMBERS = (bool, int, float, complex)
 _FIXED = frozenset((*_NUMBERS, str, bytes, type(None), np.ndarray))
 """Types of static arguments whose values are in the key."""
 MOST = 256
-"""The largest number of programs of a function; a number or shape that changes at each call would make ever more."""
+"""The largest number of programs of a function; a number or shape that changes at each call would add one each time."""
 
 
 class Programs(dict):
-    """The programs of a function by signature: the last ``MOST / 2`` that were used, and at most as many before.
+    """The programs of a function by signature: the ``MOST / 2`` that were used last, and at most as many older ones.
 
-    Recently used ones are found without a note of the use, as each call looks here.
+    A lookup of a recently used program does not record the use, as each call of the function looks here.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.older: dict[Any, Callable] = {}
         self.of_static: dict[Any, Captured] = {}
-        """The things read by programs with static arguments that may change, by signature."""
+        """By signature, what programs with mutable static arguments have read."""
 
     def find(self, key) -> Any:
-        """The program of a signature, used from now on; None where there is none."""
+        """Return the program of a signature and mark it as used; None if there is no program."""
         program = self.get(key)
         if program is None and (program := self.older.pop(key, None)) is not None:
             self[key] = program
@@ -76,7 +82,7 @@ class Programs(dict):
         self.of_static.clear()
 
     def all(self) -> list:
-        """The programs that are held, the ones used last at the end."""
+        """Return all programs, those used last at the end."""
         return [*self.older.values(), *self.values()]
 
 
@@ -84,15 +90,15 @@ class Compiled(_functions.Made, Generic[P, R]):
     """A function that is traced once for each signature of its arguments.
 
     Args:
-        analyse: on NumPy a function of a :class:`.Program` and its outputs; its result is the ``analysis`` of the
-            function made of the program.
-        split: on NumPy whether each item in a tuple of results gets a program of its own (see :meth:`part`), and there
-            is none of all of them.
-        native: on NumPy False for programs without native code.
+        analyse: on NumPy, a function of a :class:`.Program` and its outputs; its result is the ``analysis`` of the
+            compiled program.
+        split: on NumPy, True if each item in a tuple of results gets a program of its own (see :meth:`part`), and no
+            program computes all of them.
+        native: on NumPy, False for programs without native code.
 
     Attributes:
         programs: the compiled programs by signature, each a function of a list of tensors.
-        derived: compiled functions made from this one, by name, for those who make them.
+        derived: compiled functions that others made from this one, by name.
         retraces: why the function was traced again.
     """
 
@@ -130,14 +136,14 @@ class Compiled(_functions.Made, Generic[P, R]):
         return program(arrays)
 
     def known(self, args: tuple) -> tuple[Callable, list] | None:
-        """The program for these arguments and the arrays that it takes, see :func:`_of_arrays`; None without one."""
+        """Return the program for these arguments and its arrays (:func:`_quick_signature`); None without a program."""
         if self._function_check.failed:
             return None
         self._forget_changed()
         return self._known(args)
 
     def _known(self, args: tuple) -> tuple[Callable, list] | None:
-        if (found := _of_arrays(args)) is None:
+        if (found := _quick_signature(args)) is None:
             return None
         arrays, key = found
         program = self.programs.get(key)
@@ -157,11 +163,11 @@ class Compiled(_functions.Made, Generic[P, R]):
     @overload
     def __get__(self, instance: object, owner=None) -> Callable[..., R]: ...
     def __get__(self, instance, owner=None) -> Any:
-        """A method, where the function is one."""
+        """Return the function bound to an object, as a method is."""
         return self if instance is None else functools.partial(self, instance)
 
     def _made_of(self) -> tuple[Callable, tuple]:
-        """Without its programs, which another process compiles anew."""
+        """Pickle without the programs; another process compiles them again."""
         return Compiled, (self.f, self.static, self.analyse, self.split, self.native)
 
     def explain(self) -> str:
@@ -174,7 +180,7 @@ class Compiled(_functions.Made, Generic[P, R]):
         if self._function_check.failed:
             return f"not compiled any more: {self._function_check.failed}"
         if not self.programs:
-            return "not compiled yet: it is at the first call"
+            return "not compiled yet: the first call compiles it"
         return "\n".join([*(p.explained() for p in self.programs.all()), *self.retraces.lines()])
 
     def __repr__(self) -> str:
@@ -200,19 +206,19 @@ class Compiled(_functions.Made, Generic[P, R]):
         return program(signature.tensors) if proof is None else _tree.unflatten(*proof)
 
     def program(self, *args) -> Any:
-        """The program for these arguments: a function of a list of the tensors among them, traced if need be."""
+        """Return the program for these arguments, a function of the list of tensors among them; traces if needed."""
         self._forget_changed()
         return self._program(Signature(args, {}, self.static))
 
     def part(self, k: int, *args, late: Sequence = (), turns: int = 0) -> Any:
-        """An item of the results, by a program that computes no more than it; of one trace for all items.
+        """Return item ``k`` of the results, by a program that computes this item only; one trace serves all items.
 
         Args:
-            late: arrays for the inputs that the function made for itself while it was traced, of sizes that it found.
-            turns: the calls of the item that take the steps in turn, before it is compiled.
+            late: arrays for the inputs that the function made while it was traced, whose sizes it found.
+            turns: the number of calls of the item that the reference executor runs before the item is compiled.
 
         Raises:
-            JitError: the function looked at values while it was traced.
+            JitError: the function branched on values while it was traced.
         """
         self._forget_changed()
         found: Any = self._known(args)
@@ -254,22 +260,22 @@ class Compiled(_functions.Made, Generic[P, R]):
         program = trace(f, signature.tensors, self.analyse, self.split, self.native, is_called)
         self.retraces.note(signature.described())
         if not self.split and program.answers:
-            way = functools.partial(trace, f, native=self.native, is_called=True)
-            program = Branching(program, way, function, self.retraces.branch)
+            specialise = functools.partial(trace, f, native=self.native, is_called=True)
+            program = Branching(program, specialise, function, self.retraces.branch)
         self.programs[signature.key] = program
         if not self.split:
             self._function_check.begin(time.perf_counter() - start)
         return program
 
     def _traced(self, backend, static: tuple, key, call: Callable):
-        """The result of ``call``, a call of ``f``, which is called to be traced only.
+        """Return the result of ``call``, which calls ``f`` with traced arguments, after a check for effects.
 
-        If the call changed something that the function reads, it is called again, as things made once (a cached value,
-        an imported module) are there by then.
+        If the call changed something that the function reads, it is called again: values that are made once (a cached
+        value, an imported module) exist by then.
 
         Raises:
             JitError: random numbers were drawn, or the result carries a gradient to a tensor that is not an argument;
-                the second call changed something that the function reads, too.
+                or the second call also changed something that the function reads.
         """
         captured = Captured(self.f, static)
         random_state = functools.partial(captured.random_state, backend)
@@ -286,8 +292,8 @@ class Compiled(_functions.Made, Generic[P, R]):
             )
         if lost_gradient(result):
             raise JitError(
-                "the result of a compiled function depends on a variable that requires a gradient and is no argument; "
-                "the gradient would be lost.",
+                "the result of a compiled function depends on a variable that requires a gradient and is not an "
+                "argument; the gradient would be lost.",
                 hint="pass the variable as an argument, or use `variable.detach()`",
             )
         self.captured = captured
@@ -315,7 +321,7 @@ class FunctionCheck:
         self._only_computes = False
 
     def begin(self, seconds: float) -> None:
-        """Have calls checked after the function was traced in so many seconds."""
+        """Start checking calls; ``seconds`` is the time that tracing took."""
         self._traced_in = seconds
         if self.unchecked is NEVER and config.check() not in ("off", "first"):
             self._after(1 if config.check() == "sample" else 0)
@@ -372,7 +378,7 @@ class FunctionCheck:
         verification = getattr(getattr(program, "first", program), "verification", None)
         if verification is None or verification.failed:
             return True
-        # A compiled solver may stop at another iterate, so small differences are no fault here.
+        # A compiled solver may stop at another iterate, so small differences are not a fault.
         pairs = [(np.asarray(x), np.asarray(y)) for x, y in zip(got, expected)]
         far = [(x, y) for x, y in pairs if x.shape != y.shape or not _are_near(x, y)]
         rounded = verification.rounded(signature.tensors)
@@ -380,13 +386,13 @@ class FunctionCheck:
 
     @staticmethod
     def _first(result, want) -> tuple:
-        """The first leaves that differ."""
+        """Return the first pair of leaves that differ."""
         pairs = zip(_tree.flatten(result)[0], _tree.flatten(want)[0])
         return next(((x, y) for x, y in pairs if not agree([x], [y])), (None, None))
 
 
 def _are_near(x: np.ndarray, y: np.ndarray) -> bool:
-    """True if all elements differ by less than a thousandth of the largest, and are finite at the same places."""
+    """True if all elements differ by less than a thousandth of the largest, and the same elements are finite."""
     if x.dtype.kind not in "fc" or y.dtype.kind not in "fc":
         return bool(np.array_equal(x, y))
     finite = np.isfinite(y)
@@ -400,10 +406,10 @@ def _has_variables(arguments) -> bool:
     return any(isinstance(x, (Variable, Traced)) for x in _tree.flatten(arguments)[0])
 
 
-def _of_arrays(args: Sequence) -> tuple[list, tuple] | None:
-    """The arrays, and the signature, where all arguments are NumPy arrays and structures of them; else None.
+def _quick_signature(args: Sequence) -> tuple[list, tuple] | None:
+    """Return the arrays and the signature if all arguments are NumPy arrays or structures of them, else None.
 
-    It is what :class:`Signature` finds, in a tenth of the time.
+    :class:`Signature` finds the same in ten times as long.
     """
     arrays: list = []
     key = [config.floatx(), config.epsilon()]
@@ -420,7 +426,7 @@ def _add_arrays(values: Iterable, arrays: list, key: list) -> bool:
         if kind is list or kind is tuple:
             key += (kind, len(x))
         elif kind is dict:
-            key += (kind, tuple(x))  # a function may go through a dict in its order
+            key += (kind, tuple(x))  # the function may iterate over a dict, so the order of its keys counts
             x = [x[name] for name in _tree.sorted_keys(x)]
         else:
             return False
@@ -430,7 +436,7 @@ def _add_arrays(values: Iterable, arrays: list, key: list) -> bool:
 
 
 def _title(f: Callable) -> str:
-    """A function's name with its parameters, where it has them."""
+    """Return a function's name, with its parameters if they are known."""
     name = getattr(f, "__qualname__", None) or repr(f)
     try:
         return f"{name}{inspect.signature(f)}"
@@ -441,15 +447,15 @@ def _title(f: Callable) -> str:
 class Signature:
     """The key of a call: its backend, structure, shapes and dtypes, numbers and static arguments.
 
-    Python's numbers are part of it, as they take the dtype of the tensors beside them and so are not tensors.
+    Python numbers are part of the key and not tensors, as they take the dtype of the tensors they are used with.
 
     Raises:
-        ArgumentTypeError: an argument that is neither a tensor nor static; a static one that cannot be compared.
-        ArgumentError: a negative position of a static argument that is before the first.
+        ArgumentTypeError: an argument is neither a tensor nor static, or a static argument cannot be compared.
+        ArgumentError: a negative position of a static argument is before the first argument.
     """
 
     def __init__(self, args: tuple, kwargs: dict, static: tuple[int, ...]):
-        self.args, self.kwargs, self.static = args, kwargs, _places(static, len(args))
+        self.args, self.kwargs, self.static = args, kwargs, _static_positions(static, len(args))
         dynamic = [x for i, x in enumerate(args) if i not in self.static]
         self.leaves, self.form = _tree.flatten((dynamic, kwargs))
         found = backends.common([type(data_of(x)) for x in self.leaves], "jit")
@@ -460,7 +466,7 @@ class Signature:
         self.is_number = [type(x) in _NUMBERS for x in self.leaves]
         self.tensors = [_as_tensor(x, self.backend) for x, number in zip(self.leaves, self.is_number) if not number]
         self.recordable = self.backend.is_tensor_type(np.ndarray)
-        if not kwargs and not static and (quick := _of_arrays(args)) is not None:
+        if not kwargs and not static and (quick := _quick_signature(args)) is not None:
             _, self.key = quick
             return
         compared = [_compared(args[i], i) for i in self.static]
@@ -472,7 +478,7 @@ class Signature:
     def described(self) -> dict[tuple, Held]:
         """Return what the key holds of each argument and setting.
 
-        An argument's key is its position or name and the path within it, as in ``(0, "['w']")``.
+        The keys of the dict are the position or name of an argument and a path within it, as in ``(0, "['w']")``.
         """
         dynamic = [i for i in range(len(self.args)) if i not in self.static]
         tensors: Iterator = iter(self.tensors)
@@ -489,7 +495,7 @@ class Signature:
         return found | {(name, ""): Held("setting", value, described(value)) for name, value in settings.items()}
 
     def arguments(self) -> Callable:
-        """A function that puts tensors in the place of the call's, which it does not hold."""
+        """Return a function that puts tensors into the call's structure; it does not hold the call's own tensors."""
         form, is_number, count = self.form, self.is_number, len(self.args)
         numbers = [x if number else None for x, number in zip(self.leaves, is_number)]
         chosen = {i: self.args[i] for i in self.static}
@@ -504,8 +510,8 @@ class Signature:
         return arguments
 
 
-def _places(static: tuple[int, ...], count: int) -> tuple[int, ...]:
-    """The static arguments of a call, from 0; those left to their defaults are none of it."""
+def _static_positions(static: tuple[int, ...], count: int) -> tuple[int, ...]:
+    """Return the positions of the static arguments that were passed explicitly, counted from 0."""
     if static and min(static) < -count:
         raise ArgumentError(
             f"`static_argnums` names position {min(static)} of {count} arguments.", argument="static_argnums"
@@ -527,7 +533,7 @@ def _as_tensor(value, backend):
 
 
 def _compared(value, position: int):
-    """The key of a static argument."""
+    """Return the key of a static argument."""
     if isinstance(value, np.ndarray) and value.dtype != object:
         return ("array", value.shape, value.dtype, value.tobytes())
     if isinstance(value, (list, tuple)):
@@ -538,7 +544,7 @@ def _compared(value, position: int):
         hash(value)
     except TypeError as error:
         raise ArgumentTypeError(
-            "the static argument {position} must be hashable, or an array, list or dict of what is; got {value}.",
+            "the static argument {position} must be hashable, or an array, list or dict of hashables; got {value}.",
             argument="static_argnums",
             position=Position(position),
             value=TypeOf(value),
@@ -557,11 +563,11 @@ def trace(
     is_called: bool = False,
     earlier: Sequence[list] = (),
 ) -> Any:
-    """The program of one call of ``f`` on NumPy's arrays.
+    """Return the program of one call of ``f`` on NumPy arrays.
 
     Args:
         analyse, split, native: see :class:`Compiled`.
-        is_called: True if the program is called next, with these arrays; its ``proof`` is the result, once.
+        is_called: True if the program is called next, with these arrays; its ``proof`` is then the result.
         earlier: the ``answers`` of the other programs of this signature.
     """
     guards = Guards(earlier)
@@ -586,7 +592,7 @@ def _trace(
         try:
             result = f(*[program.input(np.asarray(x)) for x in tensors])
         except (TypeError, ValueError) as error:
-            if isinstance(error.__cause__, JitError):  # NumPy's words for it: "setting an array element with ..."
+            if isinstance(error.__cause__, JitError):  # NumPy wraps it as "setting an array element with ..."
                 raise error.__cause__ from None
             raise
     leaves, form = _tree.flatten(result)
@@ -595,7 +601,7 @@ def _trace(
     del result, leaves
     program.guards = None
     program.finish()
-    takes = _Takes((x.dtype, list(x.shape)) for x in map(np.asarray, tensors))
+    takes = _InputTypes((x.dtype, list(x.shape)) for x in map(np.asarray, tensors))
     if split:
         return _Parts(program, outputs, form, takes)
     holds = None if guards.hold is None else guards.hold.place
@@ -617,30 +623,30 @@ def _trace(
     run.source = function.source  # type: ignore[attr-defined]
     run.steps = function.steps  # type: ignore[attr-defined]
     run.native = function.native  # type: ignore[attr-defined]
-    looks = f", one way of its branches, {guards.count} values looked at" if guards.count else ""
+    looks = f", specialised to the branches taken, {guards.count} guards" if guards.count else ""
     run.explained = lambda: f"({takes}){looks}: {function.native}"  # type: ignore[attr-defined]
     run.analysis = None if analyse is None else analyse(program, outputs)  # type: ignore[attr-defined]
     program.forget()
     return run
 
 
-class _Takes(list):
-    """The dtypes and shapes of a program's inputs. To tell a dtype's name takes NumPy as long as a step takes here."""
+class _InputTypes(list):
+    """The dtypes and shapes of a program's inputs. The text is made on demand: a dtype's name takes a microsecond."""
 
     def __str__(self) -> str:
         return ", ".join([f"{dtype}{shape}" for dtype, shape in self])
 
 
 SHORT = 2_000
-"""The steps of a program of which a part is not compiled at once."""
+"""The largest number of rows of a program whose items the reference executor runs before they are compiled."""
 HALVING = 200
-"""The mean number of elements of a program's values that halves the calls before it is compiled."""
+"""The mean number of elements of a program's values that halves the calls before an item is compiled."""
 
 
 class _Parts:
-    """A program for each item of a function's results, of functions of a list of arrays; it looks at no values."""
+    """A program for each item of a function's results; each is a function of a list of arrays, without guards."""
 
-    def __init__(self, program: Program, outputs: list, form: _tree.Structure, takes: _Takes):
+    def __init__(self, program: Program, outputs: list, form: _tree.Structure, takes: _InputTypes):
         self._program: Program | None = program
         self._made: dict[int, Any] = {}
         self._in_turn: dict[int, Any] = {}
@@ -651,12 +657,13 @@ class _Parts:
             start += part.leaves
 
     def part(self, k: int, turns: int) -> Callable:
-        """Return the function of an item. Its first calls take the steps in turn, as there may be no more of them.
+        """Return the function of item ``k``.
 
-        Then it is compiled; the program is held until all items are.
+        The reference executor runs its first calls, as there may be no others. Then the item is compiled; the traced
+        program is held until all items are.
 
         Args:
-            turns: the number of these calls for single numbers; arrays gain more from compiled code and get fewer.
+            turns: the number of first calls for single numbers; arrays gain more from compiled code and get fewer.
         """
         found = self._made.get(k)
         if found is not None:

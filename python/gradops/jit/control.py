@@ -1,4 +1,9 @@
-"""The recorder of a traced function's loops and branches, as they are, and the steps that branches are."""
+"""Branches and conditional loops in compiled functions, and the recorder that ops call for all control flow.
+
+While a function is traced, ``ops.scan()``, ``fori_loop()``, ``cond()``, ``switch()`` and ``while_loop()`` ask the
+:class:`Recorder` to record them as one row of the program. It traces the functions given to them (:mod:`.subprograms`)
+and records a :class:`Branch`, a :class:`While` or a :class:`.loops.Loop` as the kernel of the row.
+"""
 
 from __future__ import annotations
 
@@ -24,21 +29,21 @@ from .program import Program
 from .subprograms import Body, call, is_absent, is_differentiable, recorded, zeros_for
 
 FEWEST = 4
-"""Steps of a loop that is one; fewer are written down one after the other."""
+"""The fewest iterations of a recorded loop; a shorter loop is unrolled."""
 
 
 class Recorder:
-    """Loops and branches of a program; each is NotImplemented where Python should do it.
+    """Records loops and branches in a program. A method returns NotImplemented if Python should run the loop instead.
 
     Args:
-        unrolled: True if loops over rows are to be written down step by step, for code that looks at each of them.
+        unrolled: True to unroll loops over rows, for passes that look at each operation.
     """
 
     def __init__(self, program: Program, unrolled: bool = False):
         self.program, self.unrolled = program, unrolled
 
     def within(self, inner: Program) -> Recorder:
-        """The recorder of a program inside of this one's."""
+        """Return the recorder of a program inside this one."""
         return Recorder(inner, self.unrolled)
 
     def scan(self, f: Callable, carry: list, rows: list, count: int, reverse: bool):
@@ -53,14 +58,14 @@ class Recorder:
             return fori_loop(self.program, step, leaves, lower, upper)
         if self.unrolled or upper - lower < FEWEST:
             return NotImplemented
-        # The number of the step is traced, so a function that needs it as a number (for a Python list, or in R) fails
-        # here, and its loop is written out step by step instead. It has run in part by then: what it changed outside
-        # of itself would happen once more, so that is looked for first.
+        # The loop counter is traced, so a function that needs it as an integer (for a Python list, or in R) fails here,
+        # and its loop is unrolled instead. The function has then run in part. If it has changed something outside,
+        # unrolling would repeat the change, so that raises an error.
         captured = Captured(step)
         try:
             return loops.fori_loop(self.program, step, leaves, lower, upper)
-        except Exception:  # code that looks at the number, or changes its closure in R, is written out
-            captured.refuse_changes()  # which it did while that was tried
+        except Exception:  # the function reads the counter, or changes its closure in R
+            captured.refuse_changes()
             return NotImplemented
 
     def branch(self, op: str, index, functions: list[Callable]):
@@ -77,19 +82,19 @@ def _is_array(x) -> bool:
     return isinstance(data, Traced) or getattr(backends.backend_of(data), "yields", False)
 
 
-# Branches and conditional loops in compiled functions: steps that run the functions that the values at hand ask for.
+# Branches.
 
 
 def branch(outer: Program, op: str, index, functions: list[Callable]) -> list:
-    """The leaves that one of several functions gives, by an index or truth value.
+    """Record a branch; return the leaves that the function chosen by an index or truth value gives.
 
     Raises:
-        ArgumentError: functions that give other shapes or dtypes.
+        ArgumentError: the functions give different shapes or dtypes.
     """
     at = outer.written(data_of(index))
     captured = Captured(functools.partial(list, functions))
-    # All functions run while this is traced, where one of them would otherwise: what one of them changes outside of
-    # itself would be changed for all, so that is refused.
+    # While tracing, all functions run, not only the chosen one. A side effect of one would occur whichever is chosen,
+    # so side effects raise an error.
     bodies = [Body(outer, lambda f=f: [f()]) for f in functions]
     captured.refuse_changes()
     kinds = [[(np.shape(x), x.dtype) for x in body.values(0)] for body in bodies]
@@ -115,7 +120,7 @@ def _described(kinds: list) -> str:
 
 
 class Branch:
-    """Several functions, of which one is called, as a kernel."""
+    """A branch as a kernel: it calls one of several functions."""
 
     def __init__(self, bodies: list[Body]):
         self.bodies = bodies
@@ -126,19 +131,19 @@ class Branch:
         return self._functions[i](*held[i])
 
     def reference_results(self, index, held, rounding: Callable | None = None) -> list:
-        """The results by the reference executor."""
+        """Return the results of the reference executor."""
         i = self._chosen(index)
         return self.bodies[i].reference().outputs_for(held[i], rounding)
 
     def reference_seconds(self) -> float:
-        """An estimate of the time of :meth:`reference_results`."""
+        """Return an estimate of the time of :meth:`reference_results`."""
         return max(body.reference().seconds() for body in self.bodies)
 
     def _chosen(self, index) -> int:
         return max(0, min(int(index), len(self._functions) - 1))
 
     def forget(self) -> None:
-        """Let go of everything that only compiling needs."""
+        """Release what is used only while compiling."""
         for body in self.bodies:
             body.forget()
 
@@ -153,20 +158,20 @@ class Branch:
 
 
 def _record(made: Branch, index, edges: list, results: list) -> list:
-    """The results as variables on the tape: gradients go through the function that was called."""
-    bodies, of_results = made.bodies, [is_differentiable(x) for x in results]
+    """Return the results as variables on the tape; their gradients go through the function that was called."""
+    bodies, are_differentiable = made.bodies, [is_differentiable(x) for x in results]
 
     def vjp(g, saved, node):
         (at,) = saved
-        cotangents = [gi if on and not is_absent(gi) else None for gi, on in zip(g, of_results)]
+        cotangents = [gi if on and not is_absent(gi) else None for gi, on in zip(g, are_differentiable)]
 
         def of(body: Body) -> Callable:
-            def of_edges() -> list:
+            def edge_gradients() -> list:
                 found = dict(zip(map(key, body.edges), body.vjp([], [], [cotangents])[1]))
                 gradients = ((edge, found.get(key(edge))) for edge in edges)
                 return [zeros_for(edge, node) if g is None else g for edge, g in gradients]
 
-            return of_edges
+            return edge_gradients
 
         return control.choose("cond", at, [of(body) for body in bodies])
 
@@ -177,15 +182,15 @@ def _record(made: Branch, index, edges: list, results: list) -> list:
 
 
 class _GradientWithoutBound(JitError):
-    """A gradient that should go through a loop of any length."""
+    """A gradient through a loop whose length is not bounded."""
 
 
 def while_loop(outer: Program, holds: Callable, step: Callable, leaves: list, bound: int | None) -> list:
-    """``ops.while_loop()`` on leaves.
+    """Record ``ops.while_loop()`` on leaves; return the last state.
 
     Raises:
-        JitError: a loop without a bound that a gradient should go through; functions that did something else the
-            second time.
+        JitError: a gradient goes through a loop without a bound, or a function does not repeat the same operations when
+            it is traced again.
     """
     state = [outer.written(data_of(x)) for x in leaves]
     values = [x.value for x in state]
@@ -197,7 +202,7 @@ def while_loop(outer: Program, holds: Callable, step: Callable, leaves: list, bo
     if recording.get() and (body.edges or any(map(is_active, leaves))):
         if bound is None:
             raise _GradientWithoutBound(
-                "a compiled `while_loop()` has a gradient with a bound only.",
+                "a compiled `while_loop()` has a gradient only with a bound.",
                 argument="maximum_iterations",
                 hint="pass `maximum_iterations`",
             )
@@ -211,10 +216,10 @@ def while_loop(outer: Program, holds: Callable, step: Callable, leaves: list, bo
 
 
 def fori_loop(outer: Program, step: Callable, leaves: list, lower, upper) -> list:
-    """``ops.fori_loop()`` on leaves between bounds that depend on arguments.
+    """Record ``ops.fori_loop()`` on leaves between bounds that depend on arguments; return the last state.
 
     Raises:
-        JitError: as of :func:`while_loop`.
+        JitError: see :func:`while_loop`.
     """
     first, end = (
         conversion.cast(x, "int64") if isinstance(data_of(x), Traced) else np.asarray(x) for x in (lower, upper)
@@ -237,20 +242,20 @@ def fori_loop(outer: Program, step: Callable, leaves: list, lower, upper) -> lis
 
 
 STRETCH = 100_000
-"""Steps of a loop without bound that run natively before an interrupt is seen."""
+"""The number of iterations of an unbounded loop that run natively before an interrupt is noticed."""
 
 
 ROWS = 1_000
-"""Steps of a loop of unknown length, where its time is estimated."""
+"""The number of iterations from which the time of a loop of unknown length is estimated."""
 FEW = 32
-"""Steps of a loop that are compared with the reference executor's when it is compiled."""
+"""The number of iterations that are compared with the reference executor when a loop is compiled."""
 
 
 class While:
-    """A loop for as long as a condition holds, as a kernel.
+    """A loop that runs while a condition holds, as a kernel.
 
     Attributes:
-        bound: the largest number of steps.
+        bound: the largest number of iterations, or None.
     """
 
     def __init__(self, condition: Body, body: Body, bound: int | None):
@@ -259,8 +264,8 @@ class While:
 
     def __call__(self, state, held_by_condition, held) -> list:
         if self._alone is None:
-            # Native code runs to its end whatever a user presses. A loop without bound is done in stretches, with a
-            # look at the condition by Python between them, where an interrupt is heard.
+            # Native code cannot be interrupted. So an unbounded loop runs at most `STRETCH` iterations natively at a
+            # time; in between, Python evaluates the condition and handles interrupts.
             within = While(self.condition, self.body, STRETCH) if self.bound is None else self
             groups = state, held_by_condition, held
             self._alone = native.alone("while_loop", within, groups, self.body.values(0)) or self._steps
@@ -272,7 +277,7 @@ class While:
         return state
 
     def reference_results(self, state, held_by_condition, held, rounding: Callable | None = None) -> list:
-        """The last state by the reference executor."""
+        """Return the last state, by the reference executor."""
         state, _ = self._stepped(state, held_by_condition, held, self.bound, rounding)
         return state
 
@@ -281,12 +286,12 @@ class While:
         return [self.condition, self.body]
 
     def reference_seconds(self) -> float:
-        """An estimate of the time of :meth:`reference_results`."""
+        """Return an estimate of the time of :meth:`reference_results`."""
         steps = ROWS if self.bound is None else min(self.bound, ROWS)
         return steps * (self.condition.reference().seconds() + self.body.reference().seconds())
 
     def _stepped(self, state, held_by_condition, held, bound: int | None, rounding: Callable | None = None):
-        """The state after at most ``bound`` steps, and True if the condition holds no longer."""
+        """Return the state after at most ``bound`` iterations, and True if the condition no longer holds."""
         holds, step = self.condition.reference(), self.body.reference()
         numbers = itertools.count() if bound is None else range(bound)
         for _ in numbers:
@@ -296,7 +301,7 @@ class While:
         return state, False
 
     def _prove(self, state, held_by_condition, held) -> None:
-        """Leave native code if it gives another state than the reference executor, where the loop is short."""
+        """Stop using native code if it gives another state than the reference executor; checks short loops only."""
         few = FEW if self.bound is None else min(self.bound, FEW)
         with np.errstate(all="ignore"):
             want, has_ended = self._stepped(state, held_by_condition, held, few)
@@ -320,7 +325,7 @@ class While:
         return state
 
     def forget(self) -> None:
-        """Let go of everything that only compiling needs."""
+        """Release what is used only while compiling."""
         self.condition.forget()
         self.body.forget()
 

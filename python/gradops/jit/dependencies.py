@@ -1,17 +1,19 @@
-"""The things that a function reads from outside, and a test for changes since the function was traced.
+"""Find everything that a traced function reads from outside, and test whether it has changed since the trace.
 
 A trace holds the values that the function found in closures, global variables and objects: by reference if an array
-went straight into an operation, by value if something was computed from it first, or a branch looked at it. The two
-cannot be told apart; so all values are compared at each call, bindings and items by identity and arrays with a copy.
-Arrays that cannot be written (``x.flags.writeable = False``, also of the arrays they view) and JAX's need no copy.
+went straight into an operation, by value if something was computed from it first, or if the function branched on it.
+The two cannot be told apart, so all values are compared at each call: bindings and items by identity, arrays with a
+copy. Arrays that cannot be written (``x.flags.writeable = False``, also in the arrays they view) and JAX's need no
+copy.
 
-What a program depends on is in two places. The key (:class:`.compiled.Signature`) has the arguments: structure with the
+A program depends on two sets of values. The key (:class:`.compiled.Signature`) has the arguments: structure with the
 order of dicts, shapes, dtypes, Python's numbers by their bits, static arguments by value, ``floatx`` and ``epsilon``.
-:class:`Captured` has the rest, which a call does not name: closures, globals, those that hide a builtin, defaults,
-keyword defaults and code of functions; attributes of objects, of classes and metaclasses, slots, properties and
+:class:`Captured` has everything that a call does not name: closures; globals, also those that could hide a builtin;
+defaults, keyword defaults and code of functions; attributes of objects, classes and metaclasses; slots, properties and
 descriptors; items of containers and their order; contents of arrays and tables; arguments of partial functions; the
-registry of ``singledispatch``; the inputs and the cache of ``lru_cache``; values of context variables, the environment
-and NumPy's settings where code names them; and whatever static arguments hold. The tests change each of these.
+registry of ``singledispatch``; the inputs and the cache of ``lru_cache``; values of context variables; the environment
+and NumPy's settings if code names them; and everything that static arguments hold. The tests change each of these.
+:class:`.compiled.Compiled` makes a :class:`Captured` in each trace and asks it :meth:`~Captured.changed` at each call.
 """
 
 from __future__ import annotations
@@ -64,28 +66,28 @@ _PARTS: dict[type, Callable[[Any], Iterable]] = {
     weakref.ref: lambda x: [x()],
     np.vectorize: lambda x: [x.pyfunc],
 }
-"""The parts of Python's own objects that are called, or stand for another, by type."""
+"""For Python's own objects that wrap or call others: a function to their parts, by type."""
 _ASKING = frozenset(("vars", "__dict__", "asdict", "astuple", "__getattribute__"))
-"""Functions that read attributes which code does not name."""
+"""Names of functions that read attributes which the code does not name."""
 _MAKING = frozenset(("type", "__class__", "copy", "deepcopy", "replace"))
-"""Names that make objects of a class that code does not name."""
+"""Names by which code makes objects of a class that it does not name."""
 _OF_ENVIRONMENT = frozenset(("environ", "getenv"))
 _SETTINGS = {"geterr": np.geterr, "get_printoptions": np.get_printoptions}
-"""NumPy's settings by the functions that read them."""
+"""For each function that reads NumPy's settings, the function itself."""
 _IMPORTING = frozenset(("import_module", "__import__", "modules"))
 _IMPORTS = dis.opmap["IMPORT_NAME"]
 _LIBRARIES = frozenset(("builtins", "gradops", "numpy", "scipy", "torch", "tensorflow", "jax", "jaxlib", "rpycall"))
-_WITHOUT_TABLES = _LIBRARIES - {"scipy", "builtins"}  # but for sparse matrices, and Python's own arrays
+_WITHOUT_TABLES = _LIBRARIES - {"scipy", "builtins"}  # SciPy has sparse matrices, and Python has arrays
 _NOT_CALLED = frozenset(
     f"__{name}__" for name in "init new post_init del repr str setattr delattr getstate setstate".split()
 )
-"""Methods that a traced function does not call on an object it finds; they name attributes that it does not read."""
+"""Methods that a traced function does not call on an object it finds, so the attributes they name are not read."""
 
 _AROUND_OTHERS = (collections.UserDict, collections.UserList, collections.ChainMap)
-"""Python's containers that hold another one."""
+"""Python's containers that wrap another one."""
 
 _OF_NAMESPACES = ("types", "argparse")
-"""Python's modules of plain namespaces, whose attributes are the user's."""
+"""Python's modules with namespace classes, whose attributes are the user's."""
 
 _OF_TORCH_MODULES = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks")
 
@@ -93,10 +95,10 @@ _OF_TORCH_MODULES = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_
 class Captured:
     """The bindings, arrays and random generators that ``f`` and the functions it calls close over.
 
-    Each is noted with its name, by which :meth:`changes` speaks of it.
+    Each is stored with a name, which :meth:`changes` returns.
 
     Args:
-        static: values that are given to ``f`` and that it may read from, as static arguments are.
+        static: values that are passed to ``f`` and may be read, such as static arguments.
     """
 
     def __init__(self, f: Callable, static: Iterable = ()):
@@ -108,25 +110,25 @@ class Captured:
         self.generators: list[Any] = []
         self._package = root_package(getattr(_inner(f), "__module__", None))
         self._seen: dict[int, Any] = {}
-        self.caches: list[tuple[Any, list]] = []  # of `functools.lru_cache`, with their entries
+        self.caches: list[tuple[Any, list]] = []  # functions of `functools.lru_cache`, with their entries
         self._queue: list[tuple[Any, str]] = [(f, getattr(f, "__name__", type(f).__name__))]
         self._queue += [(value, type(value).__name__) for value in static]
-        # Attributes are noted where both are there, the object and a function that names them, and each may come first.
-        # So objects wait by the names of their attributes, and each pair is met once: to ask all objects again for
-        # each new name was quadratic, seconds for a chain of a thousand.
+        # An attribute is stored once its object and a function that names it have been found, in either order. So
+        # objects wait in a dict by the names of their attributes, and each pair is handled once. Checking all objects
+        # for each new name was quadratic: seconds for a chain of a thousand.
         self._names: set[str] = set()  # of attributes and variables in all functions
-        self._asked: set[str] = set()  # those of attributes that may be absent
-        self._by_any_name = False  # True if one asks for attributes by names that it computes
+        self._asked: set[str] = set()  # names of attributes that code handles if they are absent
+        self._by_any_name = False  # True if a function computes names of attributes
         self._objects: list[Any] = []
-        self._waiting: dict[str, list[Any]] = {}  # by a name that no function has so far
-        self._attributes: list[tuple[Any, str]] = []  # objects, and names of theirs that are to be noted
+        self._waiting: dict[str, list[Any]] = {}  # objects by the name of an attribute that no function names so far
+        self._attributes: list[tuple[Any, str]] = []  # pairs of an object and an attribute still to be stored
         self._noted: set[tuple[int, str]] = set()
-        self._made: set[type] = set()  # classes of which objects may be made inside
-        self._to_import: set[str] = set()  # modules that are imported inside, and not there yet
+        self._made: set[type] = set()  # classes whose objects functions may make
+        self._to_import: set[str] = set()  # modules that functions import, and that are not imported yet
         while self._queue or self._attributes:
             if self._queue:
                 self._visit(*self._queue.pop())
-            else:  # last, as what they lead to is better known by another name
+            else:  # after the queue, as a value that has another name is better known by it
                 self._visit_attribute(*self._attributes.pop())
 
     def changed(self) -> bool:
@@ -139,7 +141,7 @@ class Captured:
             for cell, value, _ in self.cells:
                 if cell.cell_contents is not value:
                     return True
-        except ValueError:  # empty by now
+        except ValueError:  # the cell is empty now
             return True
         for f, code, defaults, keywords in self.functions:
             if f.__code__ is not code or f.__defaults__ is not defaults or f.__kwdefaults__ is not keywords:
@@ -157,13 +159,13 @@ class Captured:
 
     @property
     def is_fixed(self) -> bool:
-        """True if there is nothing that could change but the functions that gradops' own functions are made of."""
+        """True if only the functions that gradops' own functions are made of could change."""
         return not (self.lookups or self.functions or self.bindings or self.contents or self.caches)
 
     def changes(self) -> list[tuple[str, Any, Any]]:
-        """The things that have changed, see :meth:`changed`: their names, what they were and what they are.
+        """Return what has changed, see :meth:`changed`: the name, the value in the trace, and the value now.
 
-        What functions, containers and arrays were is None.
+        For functions, containers and arrays the value in the trace is None.
         """
         return [
             *[(x, v, m.get(name, _MISSING)) for m, name, v, x in self.lookups if m.get(name, _MISSING) is not v],
@@ -174,28 +176,28 @@ class Captured:
         ]
 
     def refuse_changes(self) -> None:
-        """Raise where something :meth:`changed`, as the function that was traced did it.
+        """Raise if something :meth:`changed`, because then the traced function has changed it.
 
-        Results in caches are no changes: they are noted as they are now.
+        New entries in caches are allowed and stored.
         """
         self.caches = [(cached, _entries(cached)) for cached, _ in self.caches]
         if changes := self.changes():
             names = ", ".join(f"`{name}`" for name in dict.fromkeys(name for name, *_ in changes))
             raise JitError(
-                f"a compiled function changed what it reads, or others may read: {names}. Compiled it would not do so "
-                "at each call.",
-                hint="return what is new as a result, and pass it as an argument of the next call (in a loop, as part "
-                "of its state); or change it outside of the compiled function",
+                f"a compiled function changed what it reads, or others may read: {names}. Once compiled, it does not "
+                "repeat the change.",
+                hint="return the new value as a result, and pass it as an argument of the next call (in a loop, as "
+                "part of its state); or change it outside of the compiled function",
             )
 
     def imported(self) -> bool:
-        """True if a module that is imported inside is there now, and was not."""
-        return any(name in sys.modules for name in self._to_import)  # which are few
+        """True if a module that a function imports was not imported at the trace, and is now."""
+        return any(name in sys.modules for name in self._to_import)  # there are few
 
     def random_state(self, backend) -> list:
-        """The states of the global random generators and of those found, except those of the backend that compiles.
+        """Return the states of the global random generators and of those found.
 
-        The latter are drawn from at each call.
+        Generators of the backend that compiles are left out, as its programs draw from them at each call.
         """
         states = [_comparable(np.random.get_state()), random.getstate()]
         generators, torch = self.generators, sys.modules.get("torch")
@@ -206,12 +208,12 @@ class Captured:
         return [*states, *map(_state, generators)]
 
     def _visit(self, value, where: str) -> None:
-        """Note the contents of ``value``."""
+        """Store what can change in ``value``."""
         if id(value) in self._seen:
             return
         kind = type(value)
         if kind is str and value.isidentifier():
-            self._add_names({value})  # it may name an attribute
+            self._add_names({value})  # may be the name of an attribute
         if kind in _PLAIN or isinstance(value, np.generic):
             return
         self._seen[id(value)] = value
@@ -231,7 +233,7 @@ class Captured:
         elif isinstance(value, (tuple, frozenset)):
             self._visit_all(value, where)
         elif isinstance(value, contextvars.ContextVar):
-            self._bind(functools.partial(_in_context, value), value.name)
+            self._bind(functools.partial(_context_value, value), value.name)
         elif kind is _CACHED:
             self.caches.append((value, _entries(value)))
             self._visit_all([value.__wrapped__], where)
@@ -250,10 +252,10 @@ class Captured:
                 self._visit_object(value)
             elif callable(value):
                 self._visit_all([getattr(value, "__wrapped__", None)], where)
-                if root_package(kind.__module__) == "gradops":  # a rule of a custom gradient, say
+                if root_package(kind.__module__) == "gradops":  # such as a rule of a custom gradient
                     self._visit_all(filter(callable, getattr(value, "__dict__", {}).values()), where)
             return
-        if kind not in _PLAIN_CONTAINERS and not _in_library(kind.__module__):  # with attributes and methods
+        if kind not in _PLAIN_CONTAINERS and not _in_library(kind.__module__):  # a subclass, with attributes
             self._visit_object(value)
 
     def _visit_all(self, values: Iterable, where: str) -> None:
@@ -280,7 +282,7 @@ class Captured:
             value = _contents(cell)
             if value is _MISSING:
                 self._bind(functools.partial(_contents, cell), name)
-            elif not library or callable(value):  # a library's own notes are not the function's
+            elif not library or callable(value):  # other values in a library's closures are its own state
                 self.cells.append((cell, value, name))
                 self._queue.append((value, name))
         self._visit_all([f.__defaults__, f.__kwdefaults__], f"{f.__name__}.__defaults__")
@@ -289,8 +291,8 @@ class Captured:
             self._add_object(f)
             self._visit_globals(f, names, texts)
             self._visit_imports(f, codes, names, texts)
-            # Code may ask for attributes in a way that its names alone do not tell: for one that is absent, whose
-            # absence is then what the trace depends on, or for one whose name it computes.
+            # The names in the code do not tell all attributes it reads: it may handle an absent one, and the trace then
+            # depends on the absence; or it may compute the name.
             if "AttributeError" in names:
                 self._ask(names)
             if not names.isdisjoint(("getattr", "hasattr")):
@@ -303,7 +305,7 @@ class Captured:
 
     def _visit_globals(self, f: types.FunctionType, names: set[str], texts: set[str]) -> None:
         for name in names | texts if "globals" in names else names:
-            if name in f.__globals__ or hasattr(builtins, name) or "NameError" in names:  # which it may come to hide
+            if name in f.__globals__ or hasattr(builtins, name) or "NameError" in names:  # a global may hide a builtin
                 self._look_up(f.__globals__, name, name)
         if not names.isdisjoint(_OF_ENVIRONMENT):
             self._bind(_environment, "os.environ")
@@ -311,11 +313,11 @@ class Captured:
             self._bind(functools.partial(_settings, name), name)
 
     def _visit_imports(self, f: types.FunctionType, codes: list, names: set[str], texts: set[str]) -> None:
-        """Note the modules that are imported inside."""
+        """Store the modules that a function imports."""
         found = set(texts) if not names.isdisjoint(_IMPORTING) else set()
         if any(_IMPORTS in code.co_code[::2] for code in codes):
             package, within = f.__globals__.get("__package__") or "", {""}
-            while package:  # where relative names start
+            while package:  # relative names start at these packages
                 within |= {package}
                 package = package.rpartition(".")[0]
             found |= {f"{start}.{name}".strip(".") for start in within for name in (*names, "")}
@@ -338,24 +340,26 @@ class Captured:
         self._visit_methods(type(value), made=False)
 
     def _visit_methods(self, kind: type, made: bool) -> None:
-        """Note the methods of a class that Python calls, and those that a library's base class may call.
+        """Store the methods of a class that Python or a library's base class may call.
 
         Args:
-            made: True if objects of it may be made inside.
+            made: True if functions may make objects of the class.
         """
         if made:
             self._made.add(kind)
         users = self._users_classes(kind)
-        by_base = any(k not in users and k is not object and not _of_python(k.__module__) for k in kind.__mro__)
+        may_call_by_base = any(
+            k not in users and k is not object and not _is_stdlib(k.__module__) for k in kind.__mro__
+        )
         for owner in users:
             for name, method in vars(owner).items():
-                called = made or name not in _NOT_CALLED and not _is_of_fields(owner, method)
+                called = made or name not in _NOT_CALLED and not _is_dataclass_method(owner, method)
                 special = name.startswith("__") and called and isinstance(method, types.FunctionType)
-                if special or by_base and isinstance(method, _METHODS):
+                if special or may_call_by_base and isinstance(method, _METHODS):
                     self._queue.append((method, owner.__name__))
 
     def _visit_torch_module(self, module) -> None:
-        """Note its mode, parameters, buffers, parts and forward hooks; of torch's own modules all attributes."""
+        """Store the mode, parameters, buffers, submodules and forward hooks; for torch's own modules all attributes."""
         attributes, kind = vars(module), type(module).__name__
         for name in _OF_TORCH_MODULES:
             self._visit_all([attributes[name]], f"{kind}.{name}")
@@ -369,7 +373,7 @@ class Captured:
             self._visit_object(module)
 
     def _add_object(self, value) -> None:
-        """Note the attributes of an object or a module that functions name, now or later."""
+        """Store the attributes of an object or module that functions name, now or later."""
         self._objects.append(value)
         own, kinds = self._parts_of(value)
         for name in dict.fromkeys(itertools.chain(own, *map(vars, kinds))):
@@ -393,13 +397,13 @@ class Captured:
             self._attributes += [(value, name) for value in self._waiting.pop(name)]
 
     def _ask(self, names: set[str]) -> None:
-        """Note also that an attribute is absent, of names of :attr:`_names`."""
+        """Store also the absence of attributes with these names, if functions name them."""
         new = names & self._names - self._asked
         self._asked |= new
         self._attributes += [(value, name) for value in self._objects if _may_lack(value) for name in new]
 
     def _make_all(self, objects: list) -> None:
-        """Note methods that run when objects like these are made."""
+        """Store methods that run when objects of these objects' classes are made."""
         for value in objects:
             _, kinds = self._parts_of(value)
             if kinds and kinds[0] not in self._made:
@@ -419,13 +423,13 @@ class Captured:
         self._attributes += [(value, name) for name in names if not name.startswith("__")]
 
     def _parts_of(self, value) -> tuple[dict, list[type]]:
-        """The attributes of an object itself, and the user's classes that have the others."""
+        """Return an object's own attributes, and the user's classes that have its other attributes."""
         if isinstance(value, type):
             return {}, [*self._users_classes(value), *self._users_classes(type(value))]
         return getattr(value, "__dict__", {}), self._users_classes(type(value))
 
     def _is_opened(self, value) -> bool:
-        """True if all attributes of a value are noted, named or not: only of the user's own; others lead everywhere."""
+        """True if all attributes are stored, named or not. Only for the user's objects; others lead everywhere."""
         return self._by_any_name and (self._is_users(_module_of(value)) or type(value).__module__ in _OF_NAMESPACES)
 
     def _visit_attribute(self, value, name: str) -> None:
@@ -434,22 +438,22 @@ class Captured:
         self._noted.add((id(value), name))
         own, kinds = self._parts_of(value)
         where = f"{_name_of(value)}.{name}"
-        if isinstance(value, threading.local) and name in own:  # whose `__dict__` is another in each thread
+        if isinstance(value, threading.local) and name in own:  # its `__dict__` differs by thread
             self._bind(functools.partial(getattr, value, name, _MISSING), where)
             return
         if name in own:
             self._look_up(own, name, where)
             return
         having = [i for i, kind in enumerate(kinds) if name in vars(kind)]
-        for kind in kinds[: having[-1] + 1 if having else 1]:  # not the first alone, as `super()` reaches the others
+        for kind in kinds[: having[-1] + 1 if having else 1]:  # not only the first, as `super()` reaches the others
             self._look_up(vars(kind), name, where)
             if isinstance(vars(kind).get(name), types.MemberDescriptorType) and not isinstance(value, type):
                 self._bind(functools.partial(getattr, value, name, _MISSING), where)
-        if hasattr(value, "__dict__") and not isinstance(value, type):  # where an attribute could hide the class's
+        if hasattr(value, "__dict__") and not isinstance(value, type):  # an own attribute could hide the class's
             self._look_up(own, name, where)
 
     def _users_classes(self, kind: type) -> list[type]:
-        """The classes of ``kind`` whose methods are looked into: not a library's, nor another installed package's."""
+        """Return the classes of ``kind`` that are the user's, not of a library or another installed package."""
         return [k for k in kind.__mro__ if self._is_users(k.__module__)]
 
     def _is_users(self, module: str) -> bool:
@@ -467,7 +471,7 @@ class Captured:
 
 
 def lost_gradient(result) -> bool:
-    """True if the result of a trace carries a gradient to a variable that holds numbers, so is not an argument."""
+    """True if the result of a trace has a gradient to a variable of numbers, which cannot be an argument."""
     pending = [x._node or x for x in _tree.flatten(result)[0] if is_active(x)]
     seen = set()
     while pending:
@@ -485,7 +489,7 @@ def lost_gradient(result) -> bool:
 def _has_numbers(data) -> bool:
     try:
         np.asarray(data)
-    except Exception:  # each library has its own for tensors being traced
+    except Exception:  # for a traced tensor, each library raises its own error
         return False
     return True
 
@@ -502,18 +506,18 @@ def _name_of(value) -> str:
 
 
 def _may_lack(value) -> bool:
-    """True if functions may ask whether it has an attribute: not of modules and functions."""
+    """True if functions may test whether a value has an attribute; modules and functions are left out."""
     return not isinstance(value, (types.ModuleType, types.FunctionType))
 
 
 def _module_of(value) -> str:
-    """The module that defines a class, a function, or the class of an object; a module's own name."""
+    """Return the module that defines a class, a function or an object's class; a module's own name."""
     if isinstance(value, types.ModuleType):
         return value.__name__
     return (value if isinstance(value, (type, types.FunctionType)) else type(value)).__module__
 
 
-def _is_of_fields(kind: type, method) -> bool:
+def _is_dataclass_method(kind: type, method) -> bool:
     """True if ``dataclasses`` made a method, such as a comparison, which names all fields."""
     code = getattr(method, "__code__", None)
     return "__dataclass_fields__" in vars(kind) and code is not None and code.co_filename == "<string>"
@@ -542,8 +546,8 @@ def _may_change(x: np.ndarray) -> bool:
 
 
 def _entries(cached) -> list:
-    """The entries in the cache of a function: objects that are new where a result was computed again."""
-    # Python does not say what is in the cache: after `cache_clear()` and a call all that it says is as before.
+    """Return the entries in the cache of a function; an entry is a new object if its result was computed again."""
+    # `cache_info()` is not enough: after `cache_clear()` and the same calls it is as before.
     own = vars(cached)
     tables = [x for x in gc.get_referents(cached) if type(x) is dict and x is not own]
     return [entry for table in tables for entry in table.values()]
@@ -554,7 +558,7 @@ def _differs_in_entries(cached, then: list) -> bool:
     return len(now) != len(then) or not all(map(operator.is_, now, then))
 
 
-def _in_context(variable: contextvars.ContextVar):
+def _context_value(variable: contextvars.ContextVar):
     try:
         return variable.get()
     except LookupError:
@@ -562,17 +566,17 @@ def _in_context(variable: contextvars.ContextVar):
 
 
 def _environment() -> str:
-    """One and the same object as long as no environment variable changes."""
+    """Return the environment as text, which is the same object as long as no variable changes."""
     return sys.intern(repr(sorted(os.environ.items())))
 
 
 def _settings(name: str) -> str:
-    """One and the same object as long as NumPy's settings do not change."""
+    """Return NumPy's settings as text, which is the same object as long as they do not change."""
     return sys.intern(repr(_SETTINGS[name]()))
 
 
 def _texts(constants) -> Iterator[str]:
-    """The texts among constants, which may be names, as of ``getattr(x, "name")``."""
+    """Yield the strings among constants, which may be names, as in ``getattr(x, "name")``."""
     for constant in constants:
         if isinstance(constant, str):
             yield constant
@@ -584,7 +588,7 @@ def _computes_names(code: types.CodeType) -> bool:
     """True if code uses ``getattr`` or ``hasattr`` other than in a call with a name that is written there."""
     if {"getattr", "hasattr"}.isdisjoint(code.co_names):
         return False
-    since: list[dis.Instruction] | None = None  # the instructions since one of them was taken
+    since: list[dis.Instruction] | None = None  # the instructions since `getattr` or `hasattr` was loaded
     for step in dis.get_instructions(code):
         if step.argval in ("getattr", "hasattr"):
             if since is not None:
@@ -612,7 +616,7 @@ def codes_of(code: types.CodeType) -> Iterator[types.CodeType]:
 def _contents(cell):
     try:
         return cell.cell_contents
-    except ValueError:  # empty as yet
+    except ValueError:  # the cell is empty
         return _MISSING
 
 
@@ -621,16 +625,16 @@ def root_package(module: str | None) -> str:
 
 
 def _in_library(module: str | None) -> bool:
-    return root_package(module) in _LIBRARIES or _of_python(module)
+    return root_package(module) in _LIBRARIES or _is_stdlib(module)
 
 
-def _of_python(module: str | None) -> bool:
+def _is_stdlib(module: str | None) -> bool:
     root = root_package(module)
     return root in sys.stdlib_module_names and root != "__main__"
 
 
 def _is_library(value) -> bool:
-    """True if a value is a library's module, class or object, which stays as it is; plain namespaces do not."""
+    """True if a value is a library's module, class or object, which does not change; False for plain namespaces."""
     if isinstance(value, types.ModuleType):
         return _in_library(value.__name__)
     if isinstance(value, type):
@@ -644,7 +648,7 @@ def _installed(module: str) -> bool:
 
 
 def _is_torch(value, name: str) -> bool:
-    """True if a value is of a class of PyTorch, which is not imported for that."""
+    """True if a value is of a class of PyTorch; does not import PyTorch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, getattr(torch, name))
 
@@ -659,17 +663,17 @@ def _is_torch_module(value) -> bool:
 
 
 def _holds_tensor(value) -> bool:
-    """True if a value stands for a tensor, as Keras's variables and flax's ``nnx.Param`` do."""
+    """True if a value wraps a tensor, as Keras's variables and flax's ``nnx.Param`` do."""
     like = hasattr(type(value), "__array__") or hasattr(type(value), "__jax_array__")
     return like and not isinstance(value, type) and backends.held(value) is not value
 
 
 def _is_table(value) -> bool:
-    """True if an object holds numbers that may change in place: of pandas and its kin, sparse, Python's own arrays."""
+    """True if an object's numbers may change in place: data frames, sparse matrices, Python's own arrays."""
     kind = type(value)
     if isinstance(value, type) or root_package(kind.__module__) in _WITHOUT_TABLES:
         return False
-    if backends.owner(kind) is not None:  # a variable of Keras on TensorFlow, which programs read
+    if backends.owner(kind) is not None:  # such as a Keras variable on TensorFlow, which programs read
         return False
     return hasattr(kind, "__array__") or isinstance(value, (array.array, bytearray, memoryview)) or _is_sparse(value)
 
@@ -680,18 +684,18 @@ def _is_sparse(value) -> bool:
 
 
 class _Pickled:
-    """The contents of an object, labels and all: its pickle, and the memory that it shows beside it."""
+    """The contents of an object, including labels: its pickle, and the memory that the pickle refers to."""
 
     def __init__(self, value):
         shown: list[pickle.PickleBuffer] = []
         try:
             self.text = pickle.dumps(value, protocol=5, buffer_callback=shown.append)
             self.memory = [np.frombuffer(part.raw(), np.uint8) for part in shown]
-        except Exception:  # each class has its own
+        except Exception:  # each class raises its own error
             self.text, self.memory = b"", _numbers(value)
 
     def kept(self) -> _Pickled:
-        """The fingerprint with copies of the memory, for later comparison."""
+        """Return the object with copies of the memory, for later comparison."""
         self.memory = [part.copy() for part in self.memory]
         return self
 
@@ -712,10 +716,10 @@ def _numbers(value) -> list[np.ndarray]:
 
 
 def _version(tensor) -> tuple:
-    """A key that changes with a write in place, and with ``tensor.data = ...``."""
+    """Return a key that changes with a write in place, and with ``tensor.data = ...``."""
     try:
         return tensor._version, tensor.data_ptr()
-    except RuntimeError:  # without one storage, as sparse ones
+    except RuntimeError:  # a tensor without a single storage, such as a sparse one
         return tensor._version, 0
 
 
@@ -724,11 +728,11 @@ def _is_other_version(tensor, then: tuple) -> bool:
 
 
 def _differs(now: np.ndarray, then: np.ndarray) -> bool:
-    """True if an array has other bits than its copy, in whatever order in memory."""
+    """True if an array has other bits than its copy; the order in memory does not count."""
     if now.shape != then.shape or now.dtype != then.dtype:
         return True
-    # By bits where they can be compared: a NaN or a missing date differs from itself, and 0.0 is equal to -0.0, which
-    # lie on different branches of a square root.
+    # Bits are compared if possible: a NaN or a missing date differs from itself, and 0.0 equals -0.0, though they are
+    # on different branches of a square root.
     if now.dtype.kind == "c":
         return _differs(now.real, then.real) or _differs(now.imag, then.imag)
     if now.dtype.kind in "biufmM" and now.itemsize in (1, 2, 4, 8):
@@ -738,7 +742,7 @@ def _differs(now: np.ndarray, then: np.ndarray) -> bool:
 
 
 _FEW = 32_768
-"""Bytes up to which an array is compared by a copy of them, in a third of the time for a hundred numbers."""
+"""The largest size in bytes of an array that is compared as bytes, which takes a third of the time for 100 numbers."""
 
 
 def _bits(x: np.ndarray) -> tuple:
@@ -765,5 +769,5 @@ def _comparable(state) -> tuple:
 
 @functools.cache
 def _generators() -> tuple:
-    """The classes of random generators; NumPy imports its own when they are first asked for."""
+    """Return the classes of random generators; NumPy imports its own at first use."""
     return np.random.Generator, np.random.RandomState, random.Random

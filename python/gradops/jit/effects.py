@@ -1,4 +1,8 @@
-"""Decide whether a function may run more often than the user calls it, because it has no effects."""
+"""Side effects: decide whether a function only computes, so that it may run more often than the user calls it.
+
+:class:`.compiled.FunctionCheck` repeats calls of such functions to compare results. The answer is conservative: it is
+True only if the bytecode of all functions that are reached shows no effect.
+"""
 
 from __future__ import annotations
 
@@ -16,57 +20,59 @@ from .operations import Operation
 from .reference import is_control
 from .table import Rows
 
-_WRITING = frozenset(
+_WRITE_OPCODES = frozenset(
     dis.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR") if name in dis.opmap
 )
-_OF_CELLS = frozenset(dis.opmap[name] for name in ("STORE_DEREF", "DELETE_DEREF") if name in dis.opmap)
+_CELL_OPCODES = frozenset(dis.opmap[name] for name in ("STORE_DEREF", "DELETE_DEREF") if name in dis.opmap)
 _BUILTINS = frozenset(
     """abs all any bool complex dict divmod enumerate filter float frozenset getattr hasattr int isinstance issubclass
     len list map max min pow range reversed round set slice sorted str sum super tuple type zip
     ValueError TypeError ArithmeticError ZeroDivisionError NotImplementedError AssertionError IndexError
     KeyError""".split()
 )
-"""Names of Python's own that only compute."""
+"""Builtins that only compute."""
 _LIBRARIES = frozenset("gradops numpy math cmath scipy operator functools itertools".split())
-_DOING = frozenset(
+_EFFECTS = frozenset(
     """print open input write writelines save savez savetxt savemat tofile dump dumps load loadtxt fromfile memmap
     seterr errstate printoptions set_printoptions random default_rng seed shuffle cache_clear set_backend set_floatx
     set_epsilon set_check backward step zero_grad sleep time perf_counter system popen run call
     register_hook""".split()
 )
-"""Names of methods and functions of libraries that do more than compute, or whose results differ from call to call."""
-_OF_OTHERS = "gradops.interop", "gradops.text"
-"""Modules whose functions call R, or models."""
+"""Names of functions and methods that have effects, or whose results differ from call to call."""
+_EXTERNAL_MODULES = "gradops.interop", "gradops.text"
+"""Modules whose functions call R or models of other libraries."""
 _CACHED = type(functools.lru_cache(abs))
-"""The type of functions with a cache, whose own function is looked into by itself."""
+"""The type of functions with a cache; the function inside is examined separately."""
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.ndarray, np.generic, np.dtype)
 
 
 def only_computes(captured: Captured) -> bool:
-    """True if everything a function reaches is known to have no effects.
+    """True if nothing that a function reaches has effects.
 
-    Unknown things count as effects: iterators, objects of other libraries, compiled functions.
+    Unknown objects count as having effects: iterators, objects of other libraries, compiled functions.
     """
     return all(_is_pure(f) for f, *_ in captured.functions) and all(_is_harmless(x) for _, x, _ in captured.cells)
 
 
 def _is_pure(f: types.FunctionType) -> bool:
-    if f.__code__.co_flags & _GENERATING:
+    if f.__code__.co_flags & _GENERATOR_FLAGS:
         return False
     for code in codes_of(f.__code__):
-        if not _DOING.isdisjoint(code.co_names):
+        if not _EFFECTS.isdisjoint(code.co_names):
             return False
         for instruction in dis.get_instructions(code):
-            if instruction.opcode in _WRITING:
+            if instruction.opcode in _WRITE_OPCODES:
                 return False
-            if instruction.opcode in _OF_CELLS and instruction.argval in code.co_freevars:
+            if instruction.opcode in _CELL_OPCODES and instruction.argval in code.co_freevars:
                 return False
             if instruction.opname == "LOAD_GLOBAL" and not _is_harmless_global(f, instruction.argval):
                 return False
     return True
 
 
-_GENERATING = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_GENERATOR_FLAGS = (
+    inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_ASYNC_GENERATOR
+)
 
 
 def _is_harmless_global(f: types.FunctionType, name: str) -> bool:
@@ -76,7 +82,7 @@ def _is_harmless_global(f: types.FunctionType, name: str) -> bool:
 
 
 def _is_harmless(value: Any) -> bool:
-    """True of data, of functions of libraries that compute, and of the user's, which are looked into by themselves."""
+    """True for data, for functions of known libraries, and for the user's functions, which are examined separately."""
     pending, seen = [value], set()
     while pending:
         value = pending.pop()
@@ -96,16 +102,16 @@ def _is_harmless_item(value: Any) -> bool:
         return root_package(value.__name__) in _LIBRARIES
     if isinstance(value, _CACHED):
         return True
-    if not callable(value) or getattr(value, "__name__", "") in _DOING:
+    if not callable(value) or getattr(value, "__name__", "") in _EFFECTS:
         return False
     module = _module_of(value)
-    if module.startswith(_OF_OTHERS):
+    if module.startswith(_EXTERNAL_MODULES):
         return False
     return root_package(module) in _LIBRARIES or isinstance(value, types.FunctionType)
 
 
 def calls_others(rows: Rows) -> bool:
-    """True if a row calls code that is not gradops', NumPy's or SciPy's, which may do more than compute."""
+    """True if a row calls code of other packages than gradops, NumPy or SciPy, which may have effects."""
     return any(map(_calls_others, rows.operations))
 
 
@@ -116,7 +122,7 @@ def _calls_others(what: Operation) -> bool:
     while isinstance(kernel, functools.partial):
         kernel = kernel.func
     module = _module_of(kernel)
-    return module.startswith((*_OF_OTHERS, "gradops.extend")) or root_package(module) not in _KERNELS
+    return module.startswith((*_EXTERNAL_MODULES, "gradops.extend")) or root_package(module) not in _KERNELS
 
 
 _KERNELS = frozenset(("gradops", "numpy", "scipy", "builtins", "operator", "_operator", "math"))

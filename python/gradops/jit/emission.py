@@ -1,4 +1,9 @@
-"""A recorded program as the source of one Python function: liveness, then reuse of memory, then the lines."""
+"""Make a Python function of a recorded program: the last step of ``jit`` on NumPy.
+
+:func:`function` takes a finished :class:`.Program` and its outputs. It runs the passes (needed rows, values saved for
+later loops, native code), then writes one line of Python per remaining step: a native run or a NumPy call. Large values
+are deleted after their last use, and ufuncs write over operands that are not used again.
+"""
 
 from __future__ import annotations
 
@@ -35,26 +40,27 @@ def function(
     is_called: bool = False,
     is_repeated: bool = False,
 ) -> Any:
-    """The program as a function of its inputs that gives the list of outputs.
+    """Return the program as a function of its inputs that gives the list of outputs.
 
     Args:
         outputs: places of traced arrays, or values that do not depend on the inputs.
-        holds: of a truth value; where it is false the function gives None.
-        rows: the rows of the program, if they are not those of its table.
-        is_called: True if the results for the values that were traced are to be given to a caller.
+        holds: the place of a truth value; the function returns None where it is false.
+        rows: the rows of the program, if a pass has changed them; by default all rows of its table.
+        is_called: True if a caller gets the results for the values of the trace.
         is_repeated: True for a function that a loop calls for each row.
 
     Returns:
-        A function with its ``source``, its number of ``steps``, the ``native`` ones, its :class:`Sole` as ``sole``
-        where it is one run of native code, and its :class:`.Verification` as ``verification`` where checks are on. Its
-        ``proof`` is the results for the values that were traced, where it ``is_called`` and they are right.
+        A function with these attributes: its ``source``; its number of ``steps``; ``native``, a report of the native
+        ones; ``sole``, its :class:`Sole` if it is one run of native code; ``verification``, its
+        :class:`.Verification` if checks are on; and ``proof``, the results for the values of the trace if
+        ``is_called`` is True and they are right.
     """
     wanted = {o.index for o in (*outputs, holds) if isinstance(o, Place)}
     original = needed_rows(program, wanted, among=rows)
     needed = with_kept(program, original)
     steps, explained = native.lowered(program, needed, wanted)
     for step in steps:
-        if step.name == "scan":  # of which a loop that is new here would ask for values when they are gone
+        if step.name == "scan":  # a loop with saved values is compiled for example values, which are released later
             step.arguments[0].prepare(*[[program.value(place) for place in group] for group in step.arguments[1:]])
     last = last_uses(steps)
     over, own = reuse(program, steps, last, wanted)
@@ -69,7 +75,7 @@ def function(
         made.verification = Verification(made, scope, program, original, every, holds is not None, not is_repeated)
         inputs = [program.value(place) for place in program.inputs]
         results = [program.value(o.index) if isinstance(o, Place) else o for o in every]
-        if is_called:  # as the caller's call, so NumPy warns
+        if is_called:  # these results are the caller's, so NumPy may warn
             made.proof = made.verification.prove(inputs, results)
         else:
             with np.errstate(all="ignore"):
@@ -81,9 +87,9 @@ class Sole(NamedTuple):
     """A program that is one run of native code.
 
     Attributes:
-        inputs: the numbers of the arrays that the run takes among the program's inputs.
-        results: the numbers of the outputs among the run's results, ``holds`` at the end.
-        holds: True if the last result is a truth value by which the others hold.
+        inputs: the indices, among the program's inputs, of the arrays that the run takes.
+        results: the indices, among the run's results, of the outputs and then of ``holds``.
+        holds: True if the last result is the truth value of the guards.
     """
 
     run: native.Run
@@ -104,22 +110,23 @@ def _sole(program: Program, steps: list[Step], outputs: list, holds: bool) -> So
     return Sole(run, inputs, [step.places.index(x) for x in outputs], holds)
 
 
-# Reuse.
+# Reuse of memory.
 
 
 def reuse(program: Program, steps: list[Step], last: dict[int, int], wanted: set[int]) -> tuple[dict[int, int], set]:
-    """The operand that each ufunc, or write into an array, may write its result over, by step; and the places whose
-    memory is the program's alone.
+    """Plan which memory is written again.
 
-    Such memory was made by a ufunc, and no other step took it, whose result could be a view of it.
+    Returns, by step, the operand whose memory a ufunc or a write into an array may use for its result; and the places
+    whose memory belongs to the program alone. Such memory was made by a ufunc or native code, and no step has taken it
+    whose result could be a view of it.
     """
     over: dict[int, int] = {}
     own: set[int] = set()
     for i, step in enumerate(steps):
-        # What can go wrong is a write to memory that something else still reads: a view, the caller's array, a
-        # constant, an output. So only what a ufunc or native code returned counts, which is new memory always, and
-        # only until another kind of step has taken it, as its result may be a view, and only at its last use. A ufunc
-        # that reads an operand twice may write over it: it reads each element before it writes it.
+        # The danger is a write to memory that something else still reads: a view, the caller's array, a constant, an
+        # output. So only results of ufuncs and native code count, as these are always new memory; only until another
+        # kind of step reads them, as its result may be a view; and only at their last use. A ufunc that reads an
+        # operand twice may write over it, as it reads each element before it writes it.
         if isinstance(step.function, (native.Run, native.Tiles)):
             own.update(step.places)
             continue
@@ -151,7 +158,7 @@ def _fits(operand, result) -> bool:
     )
 
 
-# Lines.
+# Source code.
 
 
 def emit(
@@ -164,18 +171,18 @@ def emit(
     holds: Place | None = None,
     is_verified: bool = False,
 ) -> tuple[str, dict[str, Any]]:
-    """The source, and the values that it names: kernels, constants, arguments that are no places."""
+    """Return the source and the scope of its names: kernels, constants, and other arguments that are not places."""
     scope: dict[str, Any] = {"__name__": __name__}  # warnings come from here
-    # Variables are numbered anew, as then programs of the same form, as one run of native code is, have the same text.
+    # Variables are numbered from 0, so that programs of the same form, such as one native run, have the same source.
     name = _Names()
     parameters = ", ".join([name[p] for p in program.inputs])
     wanted = {o.index for o in (*outputs, holds) if isinstance(o, Place)}
-    held = {*wanted, *program.constants, *program.inputs}  # those that stay: arguments are their caller's, too
+    held = {*wanted, *program.constants, *program.inputs}  # not deleted: arguments belong to the caller
     lines = [f"if next(unchecked, True): return checked({parameters})"] if is_verified else []
     for i, step in enumerate(steps):
         call = [_source_of(a, name, scope, f"c{i}_{j}") for j, a in enumerate(step.arguments)]
         target = ", ".join([name[p] for p in step.places]) + ("," if step.several else "")
-        if isinstance(step.function, np.ufunc) and step.function in OPERATORS and _of_numbers(program, step):
+        if isinstance(step.function, np.ufunc) and step.function in OPERATORS and _is_number_step(program, step):
             sign, _ = OPERATORS[step.function]
             lines.append(f"{target} = {f' {sign} '.join(call) if len(call) > 1 else sign + call[0]}")
         else:
@@ -183,16 +190,16 @@ def emit(
             if i in over:
                 call.append(f"out={name[over[i]]}")
             lines.append(f"{target} = k{i}({', '.join(call)})")
-        # A local variable lives until the function returns: without `del` a program would hold the results of all its
-        # steps at once, which the function itself, whose variables are bound anew, does not.
+        # A local variable lives until the function returns. Without `del` a program would hold all its intermediate
+        # results at once; the traced function, which rebinds its variables, does not.
         done = [p for p in step.uses if last[p] == i and p not in held and getattr(program.value(p), "ndim", None)]
         if done:
             lines.append(f"del {', '.join([name[p] for p in done])}")
     for place in program.constants.keys() & {*last, *wanted}:
-        scope[name[place]] = program.constants[place]  # globals of the function, so not to be deleted or assigned
+        scope[name[place]] = program.constants[place]  # globals of the function, which it cannot delete or assign
     results = ", ".join([_source_of(o, name, scope, f"r{j}") for j, o in enumerate(outputs)])
     returned = f"[{results}]"
-    if _may_be_others(program, outputs, own):
+    if _may_share_memory(program, outputs, own):
         taken = {id(x) for x in scope.values() if isinstance(x, np.ndarray)}
         scope.update(owned=owned, taken=taken)
         returned = f"owned({returned}, taken.union(map(id, [{parameters}])))"
@@ -202,7 +209,7 @@ def emit(
     return f"def program({parameters}):\n" + "".join(f"    {line}\n" for line in lines), scope
 
 
-def _may_be_others(program: Program, outputs: list, own: Collection[int]) -> bool:
+def _may_share_memory(program: Program, outputs: list, own: Collection[int]) -> bool:
     """True if an output may be an argument, a constant or another output, or share memory with one."""
     indices = [o.index for o in outputs if isinstance(o, Place)]
     arrays = [p for p in indices if isinstance(program.value(p), np.ndarray)]
@@ -210,15 +217,15 @@ def _may_be_others(program: Program, outputs: list, own: Collection[int]) -> boo
     return constants or len(set(arrays)) < len(arrays) or not set(own).issuperset(arrays)
 
 
-def _of_numbers(program: Program, step: Step) -> bool:
-    """True if a step is of single float64 numbers; two numbers of Python's own would do without NumPy's rules."""
+def _is_number_step(program: Program, step: Step) -> bool:
+    """True if a step computes on single float64 numbers and at least one is NumPy's, so NumPy's rules apply."""
     operands = [program.value(x.index) if isinstance(x, Place) else x for x in step.arguments]
-    of_numpy = [x for x in (*operands, program.value(step.places[0])) if isinstance(x, (np.ndarray, np.generic))]
-    return all(x.ndim == 0 and x.dtype == np.float64 for x in of_numpy) and len(of_numpy) > 1
+    numpy_values = [x for x in (*operands, program.value(step.places[0])) if isinstance(x, (np.ndarray, np.generic))]
+    return all(x.ndim == 0 and x.dtype == np.float64 for x in numpy_values) and len(numpy_values) > 1
 
 
 class _Names(dict):
-    """The names of variables by place."""
+    """Variable names by place; a new place gets the next number."""
 
     def __missing__(self, place: int) -> str:
         found = self[place] = f"v{len(self)}"
@@ -226,7 +233,7 @@ class _Names(dict):
 
 
 def _source_of(value, names: _Names, scope: dict, name: str) -> str:
-    """An argument as source; values that cannot be written go into the scope under ``name``."""
+    """Return an argument as source; a value without source goes into the scope under ``name``."""
     if isinstance(value, Place):
         return names[value]
     if isinstance(value, (list, tuple)) and places(value):

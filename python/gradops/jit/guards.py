@@ -1,9 +1,11 @@
-"""The values that a compiled function branches on, while it is traced, and its programs: one for each way it went.
+"""Guards: the values that a function branches on while it is traced, and one specialisation for each branch taken.
 
-While a function is traced its values are known for the arguments at hand. Where it looks at one, as ``if x > 0`` does,
-the program that is written holds for arguments with which it would have seen the same; it says so with its results.
-For others the function is traced again. (Guards, as of the traces of LuaJIT and PyPy, which leave one where a guard
-fails: https://doi.org/10.1145/1565824.1565827.)
+While a function is traced, its values are known for the arguments of the trace. Where it reads a value, as ``if x > 0``
+does, :class:`Guards` records the value, and the program holds only for arguments that give the same value. At each call
+:class:`Branching` runs the specialisations of the signature in turn; a program returns None where its guards fail. If
+all fail, the function is traced again. :class:`OfLibrary` does the same with the compilers of JAX, TensorFlow and
+PyTorch. (Guards as in the trace compilers LuaJIT and PyPy, which compile a side trace where a guard fails:
+https://doi.org/10.1145/1565824.1565827.)
 """
 
 from __future__ import annotations
@@ -27,11 +29,11 @@ from .steps import same
 
 
 class Answers(list):
-    """The values that a traced function has seen, in order.
+    """The values that a traced function has read, in order.
 
     Attributes:
-        divergence: where this list first differs from all earlier ones of the function: the line of the user's code,
-            the value seen there before, and now; None as long as it is the beginning of one.
+        divergence: where this list first differs from all earlier traces: the line of the user's code, the earlier
+            value, and the new one; None while it equals the beginning of an earlier list.
     """
 
     def __init__(self, earlier: Iterable[list] = ()) -> None:
@@ -40,7 +42,7 @@ class Answers(list):
         self.divergence: tuple[str, Any, Any] | None = None
 
     def note(self, answer: Any) -> None:
-        """Append a value; the line is looked up only where it differs, as a walk up R's calls takes a millisecond."""
+        """Append a value. The user's line is found only if the value differs, as walking R's calls takes 1 ms."""
         if self._alike:
             i = len(self)
             alike = [then for then in self._alike if i < len(then) and same(then[i], answer)]
@@ -52,15 +54,15 @@ class Answers(list):
 
 
 class Guards:
-    """The values that a function has looked at while it was traced.
+    """The guards of a function that is being traced.
 
     Args:
-        earlier: what the function saw in earlier traces.
+        earlier: the answers of earlier traces.
 
     Attributes:
-        hold: a traced truth value, True if all these values are the same again; None if the function has not looked.
-        count: the number of these values.
-        answers: the values, those of arrays as hashes of their bytes.
+        hold: a traced truth value, True if all guards hold; None if the function has not read a value.
+        count: the number of guards.
+        answers: the values that the function has read; for arrays, hashes of their bytes.
     """
 
     def __init__(self, earlier: Iterable[list] = ()) -> None:
@@ -73,10 +75,10 @@ class Guards:
         return len(self._known)
 
     def look(self, x: Traced, text: str | None = None):
-        """Return the value of truth values or integers, to which the program is specialised from here on.
+        """Return the value of truth values or integers, and add a guard for it.
 
         Args:
-            text: what the function is told, if ``x`` says whether it would be told the same again.
+            text: the text that the function reads, if ``x`` says whether the text is the same.
         """
         if x.stale:
             x.refuse_stale()
@@ -85,8 +87,8 @@ class Guards:
         self._known.add(x.place)
         value: Any = np.asarray(x.value)
         self.answers.note(text or (value.item() if not value.ndim else (hash(value.tobytes()),)))
-        # The array as it is now. The function has `x` itself, and may write to it, or to what it is a view of: the
-        # program would then ask for the new value, and be taken for arguments for which the branch goes another way.
+        # A new object with the value at this moment. The function may write to `x`, or to an array that `x` is a view
+        # of; the guard would then compare the new value and hold for arguments that take another branch.
         x = Traced(x.value, x.program, x.place)
         if x.dtype == bool and not x.ndim:
             same = x if x.value else ops.logical_not(x)
@@ -97,15 +99,15 @@ class Guards:
 
 
 class Looks:
-    """The values that a function of another library's tensors looks at, in order: the ``looks`` of one call.
+    """The values that one call of a function reads from another library's tensors, in order.
 
     Args:
-        known: the values that the same function saw at these places before; None where tensors have values.
-        earlier: what the function saw in earlier traces.
+        known: the values that the function read in its call before the trace; None where tensors have values.
+        earlier: the answers of earlier traces.
 
     Attributes:
-        found: the values that it was told.
-        hold: a truth value of the library's, True if a program of this call holds; None if nothing was looked at.
+        found: the values that were read.
+        hold: a truth value of the library, True if all guards hold; None if no value was read.
     """
 
     def __init__(self, known: list | None = None, earlier: Iterable[list] = ()) -> None:
@@ -114,12 +116,12 @@ class Looks:
         self._seen: dict[tuple, tuple] = {}
 
     def __call__(self, x, kind):
-        # Asked again of the same tensor it is no other question: a backward pass asks a mask of the forward pass, in
-        # some libraries in the trace only.
+        # A tensor that is read twice gets one guard. A backward pass reads a mask of the forward pass again, in some
+        # libraries only while tracing, so the lists would not match.
         if (id(x), kind) in self._seen:
             return self._seen[id(x), kind][1]
         value = self._value(x, kind)
-        self._seen[id(x), kind] = x, value  # holds the tensor, whose number another would have
+        self._seen[id(x), kind] = x, value  # holds the tensor, so that no other gets its `id`
         self.found.note(value)
         if isinstance(value, bool):
             truth = x if dtype(x) == "bool" else ops.not_equal(x, 0)
@@ -133,7 +135,7 @@ class Looks:
     def _value(self, x, kind):
         if self.known is not None:
             if len(self.found) == len(self.known):
-                raise JitError("a compiled function looked at other values when it was traced than when it ran.")
+                raise JitError("a compiled function read other values when it was traced than when it ran.")
             return self.known[len(self.found)]
         try:
             return kind(x)
@@ -142,7 +144,7 @@ class Looks:
 
 
 def made_by(x: Traced) -> tuple[str, tuple]:
-    """The op that a traced array is the result of, and its arguments; the empty name where there is none."""
+    """Return the name of the op that computed a traced array and its arguments; an empty name if no op did."""
     program, place = x.program, int(x.place)
 
     def at(place: int) -> Traced:
@@ -159,17 +161,17 @@ def made_by(x: Traced) -> tuple[str, tuple]:
 
 
 MOST = 32
-"""The number of ways of a function's branches to compile; in others it runs as it would without ``jit``."""
+"""The largest number of specialisations of a signature; for other branches the function runs uncompiled."""
 FEW = 4
-"""The number of ways to compile before any has come again. Where each call goes another way compiling only costs."""
+"""The number of specialisations before one is used again. If each call takes a new branch, compiling does not pay."""
 
 
 class Guarded:
-    """A program that holds for the way that the branches of its function went.
+    """A program that checks its guards: it holds for the branches that its function took.
 
     Args:
-        function: the result of :func:`.emission.function` for it.
-        count: the number of values that the function looks at.
+        function: the result of :func:`.emission.function`.
+        count: the number of guards.
     """
 
     def __init__(self, function: Any, count: int):
@@ -178,14 +180,15 @@ class Guarded:
         self.sole, self.verification = function.sole, function.verification
 
     def __call__(self, *values) -> list | None:
-        """The outputs; None where the branches go another way.
+        """Return the outputs, or None if a guard fails.
 
-        Errors and warnings are then not the function's own: they come from steps that it would not have reached.
+        If a guard fails, errors and warnings are suppressed: they come from rows that the function would not have
+        reached.
         """
-        # The program runs to its end before it is known whether it holds, so it may divide by zero in a branch that
-        # the function would not have entered for these arguments. What NumPy would have warned of is only noted; if
-        # the program holds, and something was noted, it runs once more for the caller to hear it, or to get the error
-        # that his `errstate` asks for. Programs have no effects, so that to run one twice, or in vain, is safe.
+        # A program knows only at its end whether its guards hold. It may have divided by zero in a branch that the
+        # function would not take for these arguments, so NumPy's warnings are only noted. If the guards hold and
+        # something was noted, the program runs again, so that the caller gets the warning, or the error that
+        # `np.errstate` asks for. Programs have no effects, so they may run twice.
         warned = _Warned()
         handled: Any = {name: "call" for name, how in np.geterr().items() if how != "ignore"}
         try:
@@ -194,7 +197,7 @@ class Guarded:
         except MismatchError:
             raise
         except Exception:
-            return None  # an error in the way that they go is raised by the function itself
+            return None  # the function itself runs next, and raises if the error is its own
         return self._function(*values) if warned.was and found is not None else found
 
 
@@ -206,20 +209,20 @@ class _Warned:
 
 
 class Branching:
-    """The programs of one signature, one for each way that branches went, called with the list of tensors.
+    """The specialisations of one signature, one for each branch taken, as a function of the list of tensors.
 
     Args:
-        program: the first, as :func:`.compiled.trace` gives it.
-        trace: gives that of other tensors, and of what the function saw in earlier traces.
-        function: the function being compiled, of the tensors.
-        retraced: is told where a new program first differs from the others.
+        program: the first specialisation, from :func:`.compiled.trace`.
+        trace: a function that makes a specialisation for other tensors; it also takes the answers of earlier traces.
+        function: the function that is compiled, of the tensors.
+        retraced: a function that is called with the first difference between a new specialisation and earlier ones.
     """
 
     def __init__(self, program: Any, trace: Callable, function: Callable, retraced: Callable):
         self._retraced = retraced
-        self._ways: tuple[Any, ...] = (program,)
+        self._specialisations: tuple[Any, ...] = (program,)
         self._trace, self._function = trace, function
-        self._used = 0  # how many calls went a way that was there
+        self._used = 0  # calls served by an existing specialisation
         self._warned = False
 
     def __call__(self, tensors):
@@ -228,29 +231,29 @@ class Branching:
 
     @property
     def first(self) -> Any:
-        """The program of the way that is tried first."""
-        return self._ways[0]
+        """The specialisation that is tried first."""
+        return self._specialisations[0]
 
     def found(self, tensors) -> tuple[Any, list]:
-        """The structure of the result and its leaves.
+        """Return the structure of the result and its leaves.
 
         Warns:
-            RuntimeWarning: this way is not compiled; once.
+            RuntimeWarning: once, if there are too many specialisations and this call runs uncompiled.
         """
-        for program in self._ways:
+        for program in self._specialisations:
             found = program.flat(*tensors)
             if found is not None:
                 self._used += 1
-                if program is not self._ways[0]:  # the next call often goes the same way
-                    self._ways = (program, *[p for p in self._ways if p is not program])
+                if program is not self._specialisations[0]:  # the next call often takes the same branch
+                    self._specialisations = (program, *[p for p in self._specialisations if p is not program])
                 return program.form, found
-        count = len(self._ways)
-        # Each program that does not hold costs a run in vain, beside the time to compile it. So a function gets new
-        # ones as long as the old ones are used: at least as many calls found theirs as there are ways.
+        count = len(self._specialisations)
+        # Each specialisation that fails costs a run, besides the time to compile it. So a function gets new ones only
+        # while the old ones are used: at least as many calls were served as there are specialisations.
         if count < FEW or count < MOST and self._used >= count:
-            program = self._trace(tensors, earlier=[way.answers for way in self._ways])
+            program = self._trace(tensors, earlier=[specialisation.answers for specialisation in self._specialisations])
             self._retraced(program.answers.divergence)
-            self._ways = (program, *self._ways)
+            self._specialisations = (program, *self._specialisations)
             proof = taken_proof(program)
             if proof is not None:
                 return proof
@@ -260,9 +263,9 @@ class Branching:
         elif not self._warned:
             self._warned = True
             warnings.warn(
-                f"the branches of a compiled function went {count} ways, and now another, for which it is not "
-                "compiled. Use `ops.where()` (R: `ifelse()`), `ops.cond()` or `ops.while_loop()`, and no Python "
-                "numbers or texts (`x.item()`, `str(x)`) of its values.",
+                f"a compiled function has {count} specialisations, one for each branch taken. It takes another branch "
+                "now and runs uncompiled. Use `ops.where()` (R: `ifelse()`), `ops.cond()` or `ops.while_loop()`, and "
+                "make no Python numbers or texts of values (`x.item()`, `str(x)`).",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -270,11 +273,11 @@ class Branching:
         return form, [x.copy() if isinstance(x, np.ndarray) else x for x in map(data_of, leaves)]
 
     def explained(self) -> str:
-        return "\n".join(program.explained() for program in self._ways)
+        return "\n".join(program.explained() for program in self._specialisations)
 
 
 def taken_proof(program: Any) -> tuple[Any, list] | None:
-    """The results that a new program gave for the arguments of its trace, for the call that made it; then None."""
+    """Return the results that a new program computed for the arguments of its trace, and remove them from it."""
     program = program.first if isinstance(program, Branching) else program
     proof = getattr(program, "proof", None)
     if proof is not None:
@@ -283,26 +286,26 @@ def taken_proof(program: Any) -> tuple[Any, list] | None:
 
 
 class OfLibrary:
-    """The program that another library's compiler makes of a function, or one for each way that its branches go.
+    """A function compiled by another library, with one program for each branch taken.
 
     Args:
-        backend: the library's.
-        function: the function being compiled, of a list of tensors.
-        traced: gives the result of a call that is traced, after a look at its effects.
-        retraced: as :class:`Branching` takes it.
+        backend: the library's backend.
+        function: the function that is compiled, of a list of tensors.
+        traced: a function that calls its argument to be traced, and raises if the call had effects.
+        retraced: see :class:`Branching`.
     """
 
     def __init__(self, backend: Any, function: Callable, traced: Callable, retraced: Callable):
         self._backend, self._function, self._traced, self._retraced = backend, function, traced, retraced
         self._whole = backend.derivatives.compile(lambda *tensors: traced(functools.partial(function, tensors)))
-        self._ways: Branching | None = None
+        self._specialisations: Branching | None = None
         self._too_long = ""
 
     def __call__(self, tensors):
-        """The function's result.
+        """Return the function's result.
 
         Warns:
-            RuntimeWarning: the function has too many operations and runs uncompiled; once.
+            RuntimeWarning: once, if the function has too many operations and runs uncompiled.
         """
         if not self._too_long:
             try:
@@ -319,7 +322,7 @@ class OfLibrary:
         return self._function(tensors)
 
     def _compiled(self, tensors):
-        if self._ways is None:
+        if self._specialisations is None:
             questions: list = []
             try:
                 with changed(asked, questions):
@@ -327,62 +330,66 @@ class OfLibrary:
             except Exception:
                 if not questions:
                     raise
-            self._ways = Branching(self._way(tensors), self._way, self._function, self._retraced)
-        return self._ways(tensors)
+            self._specialisations = Branching(
+                self._specialise(tensors), self._specialise, self._function, self._retraced
+            )
+        return self._specialisations(tensors)
 
     def explained(self) -> str:
         if self._too_long:
             return f"not compiled: {self._too_long}, each step of its loops counted"
-        return f"compiled by {self._backend.name}" if self._ways is None else self._ways.explained()
+        return (
+            f"compiled by {self._backend.name}" if self._specialisations is None else self._specialisations.explained()
+        )
 
-    def _way(self, tensors, earlier: Iterable[list] = ()) -> Any:
-        """The program of the way that these tensors go, in the form of :func:`.compiled.trace`."""
-        # JAX's and TensorFlow's tensors have no values while they are traced, and no hook for those who ask. So the
-        # function runs once as it is, with variables for its arguments, which tell what they are asked for; in the
-        # trace the answers are given again in their order. They need not be right: a program says itself whether each
-        # tensor that it was asked for has the value with which it went on.
+    def _specialise(self, tensors, earlier: Iterable[list] = ()) -> Any:
+        """Return the specialisation for these tensors, in the form of :func:`.compiled.trace`."""
+        # Tensors of JAX and TensorFlow have no values while they are traced, and the libraries have no hook for code
+        # that reads them. So the function first runs uncompiled on variables, which record the values that are read.
+        # The trace then gets these values in the same order. They need not be right: the program compares each of them
+        # with the tensor's value when it runs.
         answers = None if self._backend.derivatives.knows_values else self._answers(tensors, earlier)
         known, earlier = answers, () if answers is not None else earlier
-        way = _Way()
+        specialisation = _LibraryProgram()
 
         def f(*tensors):
             look = Looks(known, earlier)
 
-            def call():  # may be called twice
+            def call():  # may be called twice, see `Compiled._traced`
                 nonlocal look
                 look = Looks(known, earlier)
                 with changed(looks, look):
                     return self._function(self._asked(tensors))
 
-            leaves, way.form = _tree.flatten(self._traced(call))
-            way.answers = look.found if answers is None else answers
+            leaves, specialisation.form = _tree.flatten(self._traced(call))
+            specialisation.answers = look.found if answers is None else answers
             return [data_of(x) for x in leaves], True if look.hold is None else look.hold
 
-        way.compiled = self._backend.derivatives.compile(f)
-        way.compiled(*tensors)  # traced now, for its errors
-        way.name = self._backend.name
-        return way
+        specialisation.compiled = self._backend.derivatives.compile(f)
+        specialisation.compiled(*tensors)  # traced now, so that its errors come now
+        specialisation.name = self._backend.name
+        return specialisation
 
     def _asked(self, tensors) -> list:
-        """Tensors that tell ``looks`` what they are asked for."""
+        """Return tensors that report to ``looks`` when they are read."""
         return list(tensors) if self._backend.derivatives.knows_values else [wrap(x) for x in tensors]
 
     def _answers(self, tensors, earlier: Iterable[list]) -> Answers:
-        """The values that the function looks at, in order."""
+        """Return the values that the function reads, in order."""
         seen = Looks(earlier=earlier)
         try:
             with changed(looks, seen):
                 self._function(self._asked(tensors))
         except JitError:
             raise
-        except Exception as error:  # its own, or of the library's function that takes no variables
+        except Exception as error:  # the function's own error, or one of a library's function that takes no variables
             self._function(tensors)
             raise looked_at_a_value() from error
         return seen.found
 
 
-class _Way:
-    """A library's program of one way that branches went."""
+class _LibraryProgram:
+    """A library's program for one branch."""
 
     answers: Answers
     form: Any
@@ -390,7 +397,7 @@ class _Way:
     name: str
 
     def flat(self, *tensors) -> list | None:
-        """The outputs; None where the branches go another way. Errors are then not the function's own."""
+        """Return the outputs, or None if a guard fails. An error counts as a failure; the function itself runs next."""
         try:
             leaves, holds = self.compiled(*tensors)
         except Exception:
@@ -398,4 +405,4 @@ class _Way:
         return leaves if bool(holds) else None
 
     def explained(self) -> str:
-        return f"one way of its branches, {len(self.answers)} values looked at: compiled by {self.name}"
+        return f"specialised to the branches taken, {len(self.answers)} guards: compiled by {self.name}"

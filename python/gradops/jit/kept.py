@@ -1,8 +1,10 @@
-"""What a loop computes that a later one computes again: kept for each row, where that costs less.
+"""Save what a loop computes for a later loop that would compute it again, where saving costs less.
 
-The derivative of a loop goes through the states before its rows and does each row's steps again. Sums and products cost
-less than an array of their results. Exponentials and other functions, products of matrices, and systems of equations do
-not: the later loop reads them. All derivatives are taken by then, so that what was traced stays as it is.
+The derivative of a loop reads the saved states in reverse order and computes each iteration's rows again. For sums and
+products this is cheaper than an array of their results. For exponentials and other functions, matrix products and
+linear solves it is not: the first loop then returns their results stacked over its iterations, and the later loop reads
+them. :func:`with_kept` runs once on a finished program, when all derivatives have been taken, so the traced bodies are
+not changed.
 """
 
 from __future__ import annotations
@@ -20,22 +22,22 @@ from .steps import Step, key_of
 from .table import Rows
 
 LARGEST = 1_000_000
-"""Elements of an array that is kept, as native code has them."""
+"""The largest size in elements of a saved array; native code has the same limit."""
 
 
 def with_kept(program: Program, rows: Rows) -> Rows:
-    """The rows of a program, whose loops read what earlier ones computed; the same object if none does."""
+    """Return a program's rows with loops that read saved values of earlier loops; the same object if none does."""
     scans = [what.number for what in rows.operations if what.name == "scan"]
     loops = np.flatnonzero(np.isin(rows.words[:, 0], scans)).tolist() if len(scans) > 1 else []
     before = {i: rows.table.step(rows.words[i].tolist()) for i in loops}
     found = dict(before)
     for i in loops:
         for k in loops[: loops.index(i)]:
-            found[k], found[i] = _together(program, found[k], found[i])
+            found[k], found[i] = _share(program, found[k], found[i])
         body = found[i].arguments[0].body
         inner = with_kept(body.program, body.rows) if len(loops) > 1 else body.rows
         if inner is not body.rows:
-            found[i] = _step(found[i], body.changed(inner))
+            found[i] = _loop_step(found[i], body.changed(inner))
     changed = [i for i in loops if found[i] is not before[i]]
     if not changed:
         return rows
@@ -44,26 +46,26 @@ def with_kept(program: Program, rows: Rows) -> Rows:
     return Rows(rows.table, words)
 
 
-def _step(step: Step, body, rows: list[Any] | None = None, places: list[Any] | None = None) -> Step:
-    """A loop's step with another body, and with other rows or results."""
+def _loop_step(step: Step, body, rows: list[Any] | None = None, places: list[Any] | None = None) -> Step:
+    """Return a loop's step with another body, and with other rows or results where given."""
     loop, state, before, held = step.arguments
     loop = type(loop)(body, loop.carries, loop.count, loop.reverse, loop.kept)
     given = before if rows is None else tuple(rows)
     return Step(step.name, step.function, (loop, state, given, held), tuple(places or step.places), step.several)
 
 
-def _together(program: Program, first: Step, later: Step) -> tuple[Step, Step]:
-    """Both steps, of which the later one's loop reads what the first one's keeps."""
+def _share(program: Program, first: Step, later: Step) -> tuple[Step, Step]:
+    """Return two loop steps, where the second reads values that the first saves; unchanged if nothing is worth it."""
     loop, _, rows, held = first.arguments
     again, _, later_rows, later_held = later.arguments
     results, ends = list(first.places), loop.carries + loop.stacked
     if loop.count != again.count or set(results[ends:]).isdisjoint(later_rows):
         return first, later
     inputs, others = loop.body.program.inputs, again.body.program.inputs[again.carries :]
-    of_rows = dict(zip((*results[ends:], *rows), inputs))
-    of_held = dict(zip(held, inputs[loop.carries + len(rows) :]))
-    same = {own: of_rows[p] for p, own in zip(later_rows, others) if p in of_rows}
-    same.update((own, of_held[p]) for p, own in zip(later_held, others[len(later_rows) :]) if p in of_held)
+    row_inputs = dict(zip((*results[ends:], *rows), inputs))
+    held_inputs = dict(zip(held, inputs[loop.carries + len(rows) :]))
+    same = {own: row_inputs[p] for p, own in zip(later_rows, others) if p in row_inputs}
+    same.update((own, held_inputs[p]) for p, own in zip(later_held, others[len(later_rows) :]) if p in held_inputs)
 
     steps, kept, rest = _split(loop.body, again.body, same, LARGEST // loop.count)
     if not kept:
@@ -82,15 +84,18 @@ def _together(program: Program, first: Step, later: Step) -> tuple[Step, Step]:
         inputs=[*again.body.program.inputs[: again.carries + len(later_rows)], *kept],
     )
     new.program.inputs += again.body.program.inputs[again.carries + len(later_rows) :]
-    return _step(first, body, places=results), _step(later, new, rows=[*later_rows, *given])
+    return _loop_step(first, body, places=results), _loop_step(later, new, rows=[*later_rows, *given])
 
 
 def _split(body, again, same: dict[int, int], largest: int) -> tuple[list, dict[int, int], list]:
-    """The steps of a body, the places of the other one that are kept by those of the first, and the other one's steps.
+    """Split the work of two loop bodies.
+
+    Returns the steps of the first body; the saved values as places of the second body with their places in the first;
+    and the steps that remain in the second body.
 
     Args:
-        same: the inputs of the first body by those of the other one that are the same; other places are added.
-        largest: elements of a value that is kept.
+        same: places of the second body with their equal places in the first: at first the inputs; others are added.
+        largest: the largest number of elements of a saved value.
     """
     mine, others = list(body.rows), list(again.rows)
     made: dict[Any, Step] = {}
@@ -100,7 +105,7 @@ def _split(body, again, same: dict[int, int], largest: int) -> tuple[list, dict[
         if step.name == "logsumexp":
             softmaxes[_key(body.program, step, "softmax", step.arguments[:2])] = step
     found: dict[int, Step] = {}
-    """By the place of a softmax the step whose exponentials it shares."""
+    """By the place of a softmax, the logsumexp step whose exponentials it can share."""
     for step in others:
         key = _key(again.program, step, same=same)
         if key is None:
@@ -126,13 +131,13 @@ def _split(body, again, same: dict[int, int], largest: int) -> tuple[list, dict[
         elif needed:
             rest.append(step)
             wanted.update(step.uses)
-    # Before, as the compiler takes exponentials that stand before those that it needs.
+    # The softmax goes before the logsumexp, as the compiler shares the exponentials of an earlier step.
     steps = [x for step in mine for x in ([before[id(step)], step] if id(step) in before else [step])]
     return steps, kept, rest[::-1]
 
 
 def _key(program: Program, step: Step, name: str = "", arguments: tuple = (), same: dict | None = None):
-    """The key of a call, with constants by their bits; None where it has none, or reads what is not ``same``."""
+    """Return the key of a call, with constants by their bits; None if it reads a place that ``same`` does not have."""
 
     def part(x):
         if x.__class__ is not Place:
@@ -149,7 +154,7 @@ def _key(program: Program, step: Step, name: str = "", arguments: tuple = (), sa
 
 
 def _is_costly(program: Program, step: Step, largest: int) -> bool:
-    """True if a step's results, of so many elements at most, cost more than to keep them."""
+    """True if computing a step's results costs more than saving them; ``largest`` bounds their elements."""
     size = sum(np.size(program.value(place)) for place in step.places)
     if size > largest:
         return False

@@ -1,4 +1,7 @@
-"""Liveness: the rows that results need, and the last use of each value."""
+"""Liveness: which rows the results need, and the last use of each value.
+
+:func:`needed_rows` is the first pass over a finished program; the other passes and executors take its rows.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +22,14 @@ def needed_rows(
     instead: Mapping[int, Step] = MappingProxyType({}),
     among: Rows | None = None,
 ) -> Rows:
-    """The rows that the wanted places need, in order.
+    """Return the rows that the wanted places need, in order.
 
     Args:
         instead: steps that replace the rows with their results, by place.
-        among: the rows of the program, if they are not those of its table.
+        among: the rows of the program, if a pass has changed them; by default all rows of its table.
     """
     rows = program.table.rows() if among is None else among
-    is_needed = bytearray(len(program.values))  # with a view, for all rows at a time
+    is_needed = bytearray(len(program.values))  # one byte per place; `marks` is a NumPy view of it
     marks = np.frombuffer(is_needed, np.uint8)
     for place in wanted:
         is_needed[place] = 1
@@ -47,8 +50,8 @@ def needed_rows(
 
 
 def _mark(words: np.ndarray, is_needed: bytearray, marks: np.ndarray) -> None:
-    """Mark the operands of the marked results of narrow rows, from the last to the first."""
-    # Place 0, which stands for an operand that an operation does not have, is no value's.
+    """Mark the operands of narrow rows whose results are marked, from the last row to the first."""
+    # Place 0 stands for a missing operand and belongs to no value, so marking it has no effect.
     if len(words) < FEW:
         for _, result, x, y, z in reversed(words.tolist()):
             if is_needed[result]:
@@ -58,5 +61,5 @@ def _mark(words: np.ndarray, is_needed: bytearray, marks: np.ndarray) -> None:
 
 
 def last_uses(steps: Collection[Step | Rows]) -> dict[int, int]:
-    """The number of the last step that uses each place."""
+    """Return the index of the last step that uses each place."""
     return {place: i for i, step in enumerate(steps) for place in step.uses}

@@ -1,4 +1,9 @@
-"""Loops over rows in compiled functions: one step of the program, whatever their length, and its derivative."""
+"""Loops over rows in compiled functions: one row of the program for a loop of any length, and its derivative.
+
+:class:`.control.Recorder` calls :func:`scan` and :func:`fori_loop` while a function is traced. They trace the body once
+(:class:`.subprograms.Body`) and record a :class:`Loop` as the kernel of one row. The derivative of a loop is another
+loop in the opposite direction, which reads the states before each row.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +25,12 @@ from .subprograms import Body, call, is_absent, is_differentiable, recorded, zer
 
 
 def scan(outer: Program, f: Callable, carry: list, rows: list, count: int, reverse: bool):
-    """``ops.scan()`` on leaves, written down to a program; NotImplemented where nothing in it depends on arguments.
+    """Record ``ops.scan()`` on leaves; return the last state and the stacked results.
+
+    Returns NotImplemented if nothing in the loop depends on arguments.
 
     Raises:
-        JitError: ``f`` did something else for the second row than for the first.
+        JitError: ``f`` records other operations for the second row than for the first.
     """
     first, second = (count - 1, count - 2) if reverse else (0, 1)
     state, through = ([outer.written(data_of(x)) for x in xs] for xs in (carry, rows))
@@ -32,10 +39,10 @@ def scan(outer: Program, f: Callable, carry: list, rows: list, count: int, rever
     is_recorded = recording.get() and any(map(is_active, given))
     body = Body(outer, f, ([x.value for x in state], at_first), is_recorded)
     if not body.held and not any(isinstance(data_of(x), Traced) for x in given):
-        return NotImplemented  # of arrays alone, whose values the function may look at
-    # Whether the function closes over a variable that asks for a gradient is known once it has been traced. It is then
-    # traced again with variables for its arguments, as a graph of the first trace would lead to the closure alone, past
-    # the state through which gradients go from row to row.
+        return NotImplemented  # all values are known, so Python runs the loop and `f` may branch on them
+    # Only after tracing it is known whether the function closes over a variable that requires a gradient. Then it is
+    # traced again with variables as its arguments: the graph of the first trace leads to the closure only, not to the
+    # state that carries gradients from row to row.
     if recording.get() and body.edges and not is_recorded:
         is_recorded = True
         body = Body(outer, f, ([x.value for x in state], at_first), is_recorded)
@@ -52,7 +59,7 @@ def scan(outer: Program, f: Callable, carry: list, rows: list, count: int, rever
 
 
 def fori_loop(outer: Program, step: Callable, leaves: list, lower: int, upper: int):
-    """``ops.fori_loop()`` on leaves between known bounds: a loop whose state begins with the number."""
+    """Record ``ops.fori_loop()`` with known bounds as a scan whose state starts with the counter; return the state."""
 
     def counted(state: list, rows: list) -> tuple[list, list]:
         number, *leaves = state
@@ -71,18 +78,18 @@ def _call(outer: Program, loop: Loop, state: list, rows: list, held: list) -> li
 
 
 FEW = 4
-"""Rows that are compared with the reference executor's when a loop is compiled."""
+"""The number of rows that are compared with the reference executor when a loop is compiled."""
 
 
 class Loop:
     """A loop over rows, as a kernel.
 
     Attributes:
-        carries: of how many arrays the state is.
+        carries: the number of arrays of the state.
         stacked: the number of results of each row.
-        order: the numbers of the rows, as they are gone through.
-        of_row: shapes and dtypes of the results that each row has.
-        kept: True if the states before each row are results too, for the derivative.
+        order: the indices of the rows in the order of the loop.
+        of_row: shapes and dtypes of the results of each row.
+        kept: True if the states before each row are returned as well, for the derivative.
     """
 
     def __init__(self, body: Body, carries: int, count: int, reverse: bool, kept: bool):
@@ -93,14 +100,14 @@ class Loop:
         self._alone: Any = None if body.outer.root.is_native else False
 
     def __call__(self, state, rows, held) -> list:
-        """The last state, the results of all rows, and where ``kept`` the states before each."""
+        """Return the last state, the results of all rows, and if ``kept`` the states before each row."""
         self.prepare(state, rows, held)
         if self._alone:
             return self._alone(*state, *rows, *held)
         return self._run(state, rows, held)
 
     def prepare(self, state, rows, held) -> None:
-        """Write the code for arguments like these."""
+        """Compile the loop for arguments like these, unless that is done."""
         if self._alone is None:
             self._alone = self._compiled(state, rows, held)
             if self._alone and checks() and not self._is_right(state, rows, held):
@@ -109,28 +116,28 @@ class Loop:
                 self.body.emitted()
 
     def _run(self, state, rows, held) -> list:
-        return self._by_row(self.body.emitted(), state, rows, held, self.order)
+        return self._run_rows(self.body.emitted(), state, rows, held, self.order)
 
     def reference_results(
         self, state, rows, held, rounding: Callable | None = None, order: range | None = None
     ) -> list:
-        """The results by the reference executor; of the rows in ``order`` alone, where that is given."""
+        """Return the results of the reference executor, for the rows in ``order`` only if it is given."""
         body = self.body.reference()
 
         def step(*arrays):
             return body.outputs_for(arrays, rounding)
 
-        return self._by_row(step, state, rows, held, self.order if order is None else order)
+        return self._run_rows(step, state, rows, held, self.order if order is None else order)
 
     @property
     def bodies(self) -> list[Body]:
         return [self.body]
 
     def reference_seconds(self) -> float:
-        """An estimate of the time of :meth:`reference_results`."""
+        """Return an estimate of the time of :meth:`reference_results`."""
         return self.count * self.body.reference().seconds()
 
-    def _by_row(self, body: Callable, state, rows, held, order: range) -> list:
+    def _run_rows(self, body: Callable, state, rows, held, order: range) -> list:
         n = self.carries
         before = [self._room(_kind(x)) for x in state] if self.kept else []
         after = [self._room(kind) for kind in self.of_row]
@@ -172,13 +179,13 @@ class Loop:
         return np.empty((self.count, *shape), dtype)
 
     def _compiled(self, state, rows, held):
-        """The whole loop as native code; False where that cannot be."""
+        """Return the whole loop as native code; False if it cannot be compiled."""
         examples = [*self.body.values(0), *map(self._room, self.of_row)]
         examples += [self._room(_kind(x)) for x in state] if self.kept else []
         return native.alone("scan", self, (state, rows, held), examples) or False
 
     def forget(self) -> None:
-        """Let go of everything that only compiling needs."""
+        """Release what is used only while compiling."""
         self.body.forget()
 
     def __eq__(self, other) -> bool:
@@ -200,49 +207,49 @@ def _kind(x) -> tuple[tuple, np.dtype]:
 
 
 def _record(loop: Loop, given: tuple, inputs: list, results: list) -> list:
-    """The results as variables on the tape."""
+    """Return the results as variables on the tape."""
     edges = [(x._node or x) if is_active(x) else None for x in given]
     rule = Rule("scan", vjp=_vjp_of(loop, edges), slots=(tuple(range(len(given))), RESULT))
     return recorded(rule, (*edges, *loop.body.edges), (inputs, results), results)
 
 
 def _vjp_of(loop: Loop, edges: list) -> Callable:
-    """The rule of a loop: a loop the other way round, over the states before each row."""
+    """Return the derivative rule of a loop: a loop in the opposite direction, over the states before each row."""
     body, n, stacked, count = loop.body, loop.carries, loop.stacked, loop.count
 
     def vjp(g, saved, node):
         inputs, results = saved
-        of_state = [is_differentiable(x) for x in inputs[:n]]
-        of_rows = [is_differentiable(x) and e is not None for x, e in zip(inputs[n:], edges[n:])]
+        state_flags = [is_differentiable(x) for x in inputs[:n]]
+        row_flags = [is_differentiable(x) and e is not None for x, e in zip(inputs[n:], edges[n:])]
         given = [None if is_absent(x) else x for x in g]
-        of_results = [x is not None and is_differentiable(x) for x in given[n : n + stacked]]
-        # The states before each row are results of this step, too: the backward loop reads them, so a second derivative
-        # gives them cotangents. Without these the gradient of a gradient would lack the terms by which the rule depends
-        # on the states, and be wrong without an error.
-        of_before = [on and x is not None for x, on in zip(given[n + stacked :], of_state)]
-        before = [x if on else data_of(x) for x, on in zip(results[n + stacked :], of_state)]
+        result_flags = [x is not None and is_differentiable(x) for x in given[n : n + stacked]]
+        # The states before each row are also results of this step, which the backward loop reads, so a second
+        # derivative gives them cotangents. Ignoring these would drop the rule's dependence on the
+        # states, and second derivatives would be wrong without an error.
+        before_flags = [on and x is not None for x, on in zip(given[n + stacked :], state_flags)]
+        before = [x if on else data_of(x) for x, on in zip(results[n + stacked :], state_flags)]
 
         def step(state, x):
-            states, rows, of_results_here, of_states_here = x
-            cotangents = [_filled(state[0], of_state), _filled(of_results_here, of_results)]
-            found, others = body.vjp([states, rows], [of_state, of_rows], cotangents)
-            beside = _filled(of_states_here, of_before)
-            new = [_or_zeros(_sum(found[0][i], beside[i]), states[i]) for i in _which(of_state)]
+            states, rows, result_cotangents, state_cotangents = x
+            cotangents = [_filled(state[0], state_flags), _filled(result_cotangents, result_flags)]
+            found, others = body.vjp([states, rows], [state_flags, row_flags], cotangents)
+            direct = _filled(state_cotangents, before_flags)
+            new = [_or_zeros(_sum(found[0][i], direct[i]), states[i]) for i in _which(state_flags)]
             total = [t if g is None else elementwise.add(t, g) for t, g in zip(state[1], others)]
-            return (new, total), [_or_zeros(found[1][i], rows[i]) for i in _which(of_rows)]
+            return (new, total), [_or_zeros(found[1][i], rows[i]) for i in _which(row_flags)]
 
-        start = [g[i] for i in _which(of_state)]
+        start = [g[i] for i in _which(state_flags)]
         totals = [zeros_for(edge, node) for edge in body.edges]
         rows = [
             before,
             inputs[n:],
-            [given[n + i] for i in _which(of_results)],
-            [given[n + stacked + i] for i in _which(of_before)],
+            [given[n + i] for i in _which(result_flags)],
+            [given[n + stacked + i] for i in _which(before_flags)],
         ]
-        (of_first, of_edges), of_all_rows = control.scan(
+        (first_gradients, edge_gradients), row_gradients = control.scan(
             step, (start, totals), rows, length=count, reverse=not loop.reverse
         )
-        return [*_filled(of_first, of_state), *_filled(of_all_rows, of_rows), *of_edges]
+        return [*_filled(first_gradients, state_flags), *_filled(row_gradients, row_flags), *edge_gradients]
 
     return vjp
 
@@ -252,7 +259,7 @@ def _which(wanted: list[bool]) -> list[int]:
 
 
 def _filled(found: list, wanted: list[bool]) -> list:
-    """``found`` where it is wanted, None elsewhere."""
+    """Put the items of ``found`` where ``wanted`` is True, and None elsewhere."""
     rest = iter(found)
     return [next(rest) if on else None for on in wanted]
 

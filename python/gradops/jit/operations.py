@@ -1,7 +1,8 @@
-"""Operations: what the rows of a program's table compute.
+"""Operations, which the rows of a program's table compute.
 
-An operation is a kernel and its arguments, with :data:`OPERAND` for each value that a row takes. Those on single
-numbers are shared by all programs; a program has its others for itself.
+An operation is a kernel with its arguments, in which :data:`OPERAND` stands for each value that a row reads. Operations
+on single numbers are shared by all programs, so R's log and native code know their numbers. Each program numbers its
+other operations itself (:meth:`.Table.interned`).
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ from ..ops._dispatch import registry
 from .steps import OPERAND, direct
 
 NARROW = 3
-"""The largest number of operands of an operation on single numbers, and of a row without a list of its own."""
+"""The largest number of operands of an operation on single numbers, and of a row without a list."""
 
 
 class Operation:
-    """What a row of a table computes.
+    """A kernel with its arguments, computed by rows of a table.
 
     Attributes:
-        name: the op's.
+        name: the name of the op.
         kernel: a function of the arguments, such as a NumPy ufunc.
-        pattern: the arguments: :data:`OPERAND` for each value, also in lists and tuples, and settings.
+        pattern: the arguments: :data:`OPERAND` for each value, also inside lists and tuples, and settings.
         operands: the number of values.
-        is_plain: True if the arguments are values only.
-        number: its number in the rows of a table.
+        is_plain: True if all arguments are values.
+        number: the number of the operation in the rows of a table.
     """
 
     __slots__ = ("name", "kernel", "pattern", "operands", "is_plain", "number", "_is_flat")
@@ -43,7 +44,7 @@ class Operation:
         self._is_flat, self.is_plain = own == operands, own == len(pattern)
 
     def arguments(self, values: Iterable) -> tuple:
-        """The arguments for some values."""
+        """Return the kernel's arguments for given values."""
         if self.is_plain:
             return tuple(values)
         rest = iter(values)
@@ -52,7 +53,7 @@ class Operation:
         return map_items(lambda x: next(rest) if x is OPERAND else x, self.pattern)
 
     def compute(self, *values) -> Any:
-        """The kernel's result for some values."""
+        """Return the kernel's result for given values."""
         return self.kernel(*self.arguments(values))
 
 
@@ -60,12 +61,12 @@ class Operation:
 
 
 class NumberOperation(Operation):
-    """An operation on single numbers, whose result is one.
+    """An operation on single numbers whose result is a single number.
 
     Attributes:
-        is_logical: True if it is one on truth values, whose results are truth values.
-        compute: the kernel as a function of the numbers alone, NumPy's or Python's; where it is an operator, Python's,
-            which does it to the same bits.
+        is_logical: True if operands and result are truth values.
+        compute: the kernel as a function of the numbers alone. For arithmetic this is Python's operator, which gives
+            the same bits faster.
     """
 
     __slots__ = ("is_logical", "compute")
@@ -83,12 +84,12 @@ class NumberOperation(Operation):
         self.known.append(self)
 
     def _computed_by_numpy(self, *numbers) -> Any:
-        """The kernel's result for NumPy's numbers, as some kernels ask for dtypes."""
+        """Return the kernel's result for NumPy's numbers; some kernels read the dtype of their arguments."""
         return self.kernel(*self.arguments([np.float64(x) if x.__class__ is float else x for x in numbers]))
 
 
 def _divide(x: float, y: float):
-    return x / y if y or y.__class__ is not float else np.true_divide(x, y)  # Python's 0.0 would be an error
+    return x / y if y or y.__class__ is not float else np.true_divide(x, y)  # Python raises on division by 0.0
 
 
 OPERATORS: dict[Callable, tuple[str, Callable]] = {
@@ -98,11 +99,11 @@ OPERATORS: dict[Callable, tuple[str, Callable]] = {
     np.true_divide: ("/", _divide),
     np.negative: ("-", operator.neg),
 }
-"""Ufuncs that an operator of Python's does some times faster on single numbers, to the same bits: its sign, and it."""
+"""For each ufunc that a Python operator computes several times faster on single numbers: its sign and the operator."""
 
 
 def by_determinant(x, y):
-    """``x / y`` by the determinant of a matrix, which must not be 0."""
+    """Return ``x / y``, where ``y`` is the determinant of a matrix; raises if it is 0."""
     if not np.all(y):
         raise ArgumentError(f"{_shared.SINGULAR}.")
     return np.true_divide(x, y)
@@ -110,29 +111,29 @@ def by_determinant(x, y):
 
 @functools.cache
 def operation(name: str, pattern: tuple, kernel: Callable) -> NumberOperation:
-    """An operation on single numbers, each made once."""
+    """Return the operation on single numbers; equal arguments give the same object."""
     return NumberOperation(name, pattern, kernel)
 
 
 def plain_operation(name: str, count: int, kernel: Callable) -> NumberOperation:
-    """The operation that is a kernel of so many single numbers."""
+    """Return the operation that applies a kernel to ``count`` single numbers."""
     return operation(name, (OPERAND,) * count, kernel)
 
 
 COPY = plain_operation("copy", 1, np.positive)
-"""The same value once more, as a number whose gradient is its own."""
+"""A copy of a value, to be a number whose gradient is separate."""
 
 
 @functools.cache
 def number_operation(name: str, kernel: Callable, count: int) -> NumberOperation | None:
-    """An op as an operation on single numbers; None if it takes or gives anything else."""
+    """Return an op as an operation on single numbers, or None if it takes or gives anything else."""
     entry = registry.get(name)
     if entry is None or not entry.facts.elementwise or entry.tensors != entry.parameters or count > NARROW:
         return None
     examples = [np.float64(0.5)] * count
     with np.errstate(all="ignore"):
         try:
-            # Not copies and parts, which are arrays without dimensions where their operand is one.
+            # Copies and views of an array without dimensions are arrays, so these ops are excluded.
             results = kernel(*examples), kernel(*map(np.asarray, examples))
         except (TypeError, ValueError):
             return None

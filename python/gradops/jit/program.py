@@ -1,7 +1,9 @@
-"""A recorded program: NumPy calls in order, without dispatch, tape or the user's function.
+"""A recorded program: the operations of a traced function as rows of a table, with its arguments and constants.
 
-Written down while tracing, where no result is computed twice; :mod:`.emission` makes a Python
-function of it.
+:mod:`.backend` calls :meth:`Program.call` for each op of the user's function on traced arrays. The program runs the
+kernel, adds a row and returns a traced array; an operation that was recorded before is not computed again. Passes over
+the table (:mod:`.liveness`, :mod:`.kept`) follow, and :mod:`.emission` makes a Python function of the rows, which runs
+without dispatch, tape or the user's function.
 """
 
 from __future__ import annotations
@@ -21,35 +23,37 @@ from .table import Table, Values
 
 
 class Program:
-    """The table of a traced function, and what its rows take and mean.
+    """The table of a traced function, with the places of its arguments and constants.
 
     Args:
-        parent: the program of the function in which this one is called, whose arrays it may use.
-        has_numbers: True if operations on single numbers are rows of their own kind, as those of long loops.
-        of_single_numbers: True for a function of single numbers that loops repeat, where a choice between two formulas
-            costs more than all else.
-        is_native: False if no step is to become native code.
+        parent: the program of the calling function if this function was called by a loop or branch; arrays of the
+            parent can be read here.
+        has_numbers: True if operations on single numbers are recorded as :class:`.NumberOperation`, as for long loops.
+        of_single_numbers: True for a function of single numbers that a loop repeats. Ops then do not choose between two
+            formulas, as the choice would cost more than the operation.
+        is_native: False if no row is to become native code.
 
     Attributes:
-        table: the operations that ran, in order.
+        table: the recorded rows.
         inputs: the places of the arguments.
-        constants: arrays that the function closed over, read anew at each call, and results that are the same for
-            all arguments, by place.
-        ones: the places of single numbers that are 1 at each call.
-        folded: the places of values that are the same for all arguments.
-        values: the value at each place for the arguments that the function was traced with.
+        constants: by place, the arrays that the function closed over, which are read at each call, and the results that
+            are equal for all arguments.
+        ones: the places of constant single numbers that are 1.
+        folded: the places of values that are equal for all arguments and were computed while tracing.
+        values: the value at each place for the arguments of the trace.
         root: the program of the function that is compiled.
-        bodies: of that one all the functions that were traced within it.
-        lifted: the arrays of ``parent`` that it uses, by their place there, each with its counterpart here.
-        replayed: programs that were done here, and the value here at each of their places.
-        passed: of functions whose derivatives are taken here the leaves and nodes by their keys, with the function and
-            the edge that stands for each.
+        bodies: on the root, all functions that were traced within it.
+        lifted: the arrays of ``parent`` that are read here: by the place in ``parent``, the array there and here.
+        replayed: programs whose rows were recorded here again, each with the array here for each place there.
+        passed: leaves and nodes of the tape whose derivatives are taken here: by their keys, the function that stands
+            for each and its edge.
         logs: the tape's records of operations on single numbers.
-        composed: calls of ops that are several steps and have a derivative of their own, by the place of the result.
-        memories: which of its arrays share memory.
-        guards: the values that the function has looked at; None where it must not look.
-        current: the program to which calls are written down: this one, or one whose ``parent`` it is; None for one that
-            is done.
+        composed: calls of ops that take several rows and have a derivative rule of their own, by the place of the
+            result.
+        memories: records which traced arrays share memory.
+        guards: the values that the function has branched on; None where it must not branch on values.
+        current: the program that records calls on arrays of this one: this program, or one within it; None after
+            tracing.
     """
 
     def __init__(
@@ -88,22 +92,22 @@ class Program:
         return self._traced(value, Place(self.new(value)), arguments)
 
     def snapshot(self, value):
-        """``value``, arrays that can be written as they are now: the function may write to them while it is traced."""
+        """Return ``value`` with a copy of each writable array, as the function may write to it during the trace."""
         return map_items(self._as_now, value)
 
     def _as_now(self, value):
         if not isinstance(value, np.ndarray) or not value.flags.writeable:
             return value
-        # A copy, as the function may write to the array later in the trace, when a step that has run must keep the old
-        # values. The same copy while it has not: equal constants are one place, and calls on them are found again. The
-        # array itself is held beside it, as another one could come by its `id`.
+        # A step that was recorded must keep the old values, so the array is copied. If its bytes have not changed the
+        # earlier copy is used again: equal constants then share a place, and repeated calls on them are found. The
+        # array is stored with its copy, as otherwise a new array could get its `id`.
         known = self._taken.get(id(value))
         if known is None or not _same_bytes(value, known[1]):
             known = self._taken[id(value)] = value, value.copy()
         return known[1]
 
     def input(self, value, given: bool = True):
-        """A traced array for an argument, which is the caller's unless ``given`` is False."""
+        """Return a traced array for an argument; ``given`` is True if the memory is the caller's."""
         traced = self._place(value)
         if given:
             self.memories.note_given(traced)
@@ -111,36 +115,36 @@ class Program:
         return traced
 
     def source(self, value):
-        """A traced array that nothing gives: it is for seeing what depends on it.
+        """Return a traced array that no row computes and no caller passes, to see what depends on it.
 
-        A result may need it only once it is settled.
+        :meth:`settle` must be called before a result may depend on it.
         """
         return self._place(value)
 
     def settle(self, source) -> None:
-        """Have a source be its value at each call."""
+        """Make a source a constant."""
         self._keep(source.place, source.value)
 
     def lift(self, x):
-        """An array of this program, of one around it or of one that was replayed here, as one of this program.
+        """Return an array of this program, of an enclosing one or of a replayed one as an array of this program.
 
         Raises:
-            JitError: an array of a function whose trace has ended, or belongs to another call.
+            JitError: the array belongs to a function whose trace has ended, or to another call.
         """
         found = x if x.program is self else self._in_replayed(x)
         if found is not None:
             return found
         if self.parent is None:
             raise JitError(
-                "a compiled function met an array that a function which it called had made for itself.",
-                hint="let the functions that `scan()`, `cond()` and their like call return what is needed of them",
+                "a compiled function used an array made in a function called by `scan()`, `cond()` or similar.",
+                hint="return the array from that function",
             )
         if x.stale:
             x.refuse_stale()
         outer = self.parent.lift(x)
         place = outer.place
         if place not in self.lifted:
-            outer = Traced(outer.value, self.parent, outer.place)  # as it is now, whatever is written to it later
+            outer = Traced(outer.value, self.parent, outer.place)  # a new object, as a write changes the other one
             if place in self.parent.constants:
                 own = self.fold(outer.value) if outer.place in self.parent.folded else self.constant(outer.value)
             else:
@@ -150,7 +154,7 @@ class Program:
         return self.lifted[place][1]
 
     def replay(self, program: Program, inputs: list) -> None:
-        """Do the steps of a function's program here, for other arguments, so that its arrays may be used here."""
+        """Record the rows of a function's program here for other arguments, so that its arrays can be used here."""
         table: dict[int, Any] = dict(zip(program.inputs, inputs))
         for place, value in program.constants.items():
             table[place] = self.fold(value) if place in program.folded else self.constant(value)
@@ -170,12 +174,12 @@ class Program:
 
     @property
     def held(self) -> list[tuple[Any, Any]]:
-        """The arrays of ``parent`` that it uses and that depend on arguments, each with its counterpart here."""
+        """The arrays of ``parent`` that are read here and depend on arguments, each with its array here."""
         return [(outer, own) for outer, own in self.lifted.values() if own.place not in self.constants]
 
     @contextlib.contextmanager
     def inside(self, inner: Program):
-        """A scope in which calls are written to ``inner``, also those whose only arrays are this program's."""
+        """A scope in which ``inner`` records the calls on arrays of this program and its parents."""
         programs = []
         at: Program | None = self
         while at is not None:
@@ -190,13 +194,13 @@ class Program:
             inner.current = None
 
     def look(self, x, text: str | None = None):
-        """The values of an array of truth values or whole numbers, to which the program is specialised from here on.
+        """Return the values of an array of truth values or integers, and add a guard for them.
 
         Args:
             text: see :meth:`.Guards.look`.
 
         Raises:
-            JitError: in a function that a loop or branch calls, or one that is compiled to be analysed.
+            JitError: in a function that a loop or branch calls, or in one that is compiled to be analysed.
         """
         if not self.may_look:
             x.refuse()
@@ -204,11 +208,11 @@ class Program:
 
     @property
     def may_look(self) -> bool:
-        """True if a function may look at values, as its steps are written down here for these values only."""
+        """True if the function may branch on values: the program has guards and records here."""
         return self.guards is not None and self.current is self
 
     def constant(self, array: np.ndarray):
-        """A traced array for one that the function closed over; kept by reference."""
+        """Return a traced array for an array that the function closed over, which is stored by reference."""
         array = self._as_now(array)
         bits = _bits(array)
         known = self._written.get(bits)
@@ -224,7 +228,7 @@ class Program:
             self.ones.add(place)
 
     def literal(self, number, bits: bytes) -> int:
-        """The place of a single number that is the same at each call, known by its bits."""
+        """Return the place of a constant single number; equal bits give the same place."""
         place = self._literals.get(bits)
         if place is None:
             place = self._literals[bits] = self.new(number)
@@ -234,7 +238,7 @@ class Program:
         return place
 
     def fold(self, result, arguments=()):
-        """A result that is the same for all arguments, as zeros of a shape, and is computed while tracing."""
+        """Return a traced array for a result that is equal for all arguments, such as zeros of a shape."""
         if isinstance(result, (bool, int, float, tuple)) and not holds_arrays(result):
             return result
         if isinstance(result, (list, tuple)):
@@ -245,23 +249,23 @@ class Program:
         return traced
 
     def _traced(self, value, place: Place, arguments=()):
-        """A traced array; a view where its value is one of an argument's."""
+        """Return a traced array, marked as a view if its value is a view of an argument's value."""
         traced = Traced(value, self, place)
         self.memories.note_view(traced, arguments)
         return traced
 
     def call(self, name: str, kernel, arguments, values):
-        """Write down ``kernel(*values)``, or find the same call that was written before.
+        """Record ``kernel(*values)`` and return the result, or the result of an equal call that was recorded.
 
         Args:
-            arguments: traced arrays, and whatever else the kernel takes.
-            values: the same with the value of each traced array.
+            arguments: traced arrays and the kernel's other arguments.
+            values: the arguments with each traced array replaced by its value.
         """
         number = self.number(number_operation(name, kernel, len(arguments)), arguments)
         return self.step(name, kernel, arguments, values) if number is None else number
 
     def step(self, name: str, kernel, arguments, values):
-        """The same of a call that is none on single numbers."""
+        """Record a call that is not an operation on single numbers; the arguments are as for :meth:`call`."""
         kernel = direct(kernel, values)
         pattern, operands = split(arguments, Traced, place_of)
         what = self.table.interned(name, kernel, pattern, len(operands))
@@ -281,11 +285,11 @@ class Program:
         return self._results(what, places, several, arguments)
 
     def number(self, what: NumberOperation | None, arguments) -> Traced | None:
-        """The result of an operation on single numbers that is written down with others; None where it is none."""
+        """Record an operation on single numbers and return the result; None if the arguments are something else."""
         if what is None or not self.has_numbers:
             return None
         places: list[int] = []
-        floats = what.is_logical  # of truth values alone other ops have results of other dtypes
+        floats = what.is_logical  # other ops on truth values alone have results of other dtypes
         others = self.values.others
         for x in arguments:
             if x.__class__ is Traced:
@@ -308,7 +312,7 @@ class Program:
         return Traced(self.value(result), self, result)
 
     def operate(self, what: NumberOperation, x: int, y: int = 0, z: int = 0) -> int:
-        """The place of the result of an operation, from the places of single numbers."""
+        """Record an operation by the places of its operands, single numbers; return the place of the result."""
         if what.name == "multiply":
             if x in self.ones and self.values.is_number(y):
                 return y
@@ -317,7 +321,7 @@ class Program:
         return self.table.compute(what, x, y, z)
 
     def _results(self, what: Operation, places: tuple[Any, ...], several: Any, arguments):
-        """The results of an operation: each time new arrays, as a write to one is not a write to the other."""
+        """Return new traced arrays for the results, so that a write to one leaves the results of an equal call."""
         if several:
             return several([self._traced(self.values[p], p, arguments) for p in places])
         (place,) = places
@@ -327,7 +331,7 @@ class Program:
         return out
 
     def _times_one(self, factors, result):
-        """The other factor where one is a constant of ones, as gradients start with."""
+        """Return the other factor if one factor is a constant of ones, as a backward pass starts with ones."""
         for one, other in (factors, factors[::-1]):
             if isinstance(one, Traced):
                 one = self.constants.get(one.place)
@@ -340,19 +344,19 @@ class Program:
         return None
 
     def written(self, x):
-        """An array of this program for any array or number; constants are taken by reference."""
+        """Return any array or number as an array of this program; a constant is stored by reference."""
         if not isinstance(x, Traced):
             return self.constant(np.asarray(x))
         return self.lift(x)
 
     def finish(self) -> None:
-        """Let go of everything that only tracing needs."""
+        """Release what is used only while tracing."""
         self.table.finish()
         for table in (self.composed, self.memories, self._taken, self._written, self._literals):
             table.clear()
 
     def forget(self) -> None:
-        """Let go of everything that emission needs too, and of circles, which would wait for the search for them."""
+        """Release what emission used, and break reference cycles, which would wait for the garbage collector."""
         self.values.clear()
         self.bodies.clear()
         for what in self.table.operations:
@@ -378,14 +382,14 @@ def _are_ones(x) -> bool:
 
 
 _EXACT = 2**53
-"""Smaller whole numbers are floats."""
+"""Integers below this are exact as floats."""
 
 _FEW = 16
-"""The largest size in bytes of a constant that is found again by its bits; a larger one is found by its identity."""
+"""The largest size in bytes of a constant that is identified by its bits; larger constants go by identity."""
 
 
 def _bits(array: np.ndarray):
-    """The key of a constant."""
+    """Return the key of a constant: its bits, or its identity if it is large."""
     if array.nbytes > _FEW:
         return id(array)
     return array.shape, array.dtype, array.tobytes()

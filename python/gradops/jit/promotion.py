@@ -1,9 +1,10 @@
 """NumPy's dtypes for operators and ufuncs on traced arrays.
 
-An op has one dtype on all libraries: ``int32 * float32`` is float32. An operator on arrays is NumPy's own, and float64.
-A traced array stands for an array, so its operators give what NumPy's would: operands are brought to the dtypes of the
-ufunc's loop, and the result to the loop's. The results of NumPy's other functions and methods are brought to the dtype
-and shape that NumPy's have for the values that the function is traced with.
+An op has the same dtype on all libraries: ``int32 * float32`` is float32. An operator on arrays is NumPy's own, and the
+result is float64. A traced array stands for an array, so its operators must give NumPy's dtype: operands are cast to
+the dtypes of the ufunc's loop, and so is the result. The results of NumPy's other functions and methods are cast to the
+dtype and shape that NumPy gives for the values of the trace. :func:`give` installs this once, when the backend of
+traced arrays is registered.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _UFUNCS = {
     "abs": np.absolute,
     "invert": np.invert,
 }
-"""The ufuncs of operators."""
+"""The ufunc of each operator."""
 
 _METHODS = "all any argmax argmin argsort cumprod cumsum diagonal dot max mean min prod round std sum trace var".split()
 """NumPy's methods whose results may have another dtype or shape than the op's."""
@@ -57,39 +58,39 @@ _PLAIN = (float, int)
 
 
 def give() -> None:
-    """Give traced arrays, which have gradops' operators and NumPy's functions, NumPy's dtypes."""
+    """Replace the operators, functions and methods of traced arrays by versions with NumPy's dtypes."""
     kind: Any = Traced
     kind.__pos__ = _positive
     for name, ufunc in _UFUNCS.items():
         method = f"__{name}__"
-        setattr(kind, method, _promoted(ufunc, getattr(kind, method)))
+        setattr(kind, method, _promoted_operator(ufunc, getattr(kind, method)))
         method = f"__r{name}__"
         if hasattr(kind, method):
-            setattr(kind, method, _promoted(ufunc, getattr(kind, method), is_reflected=True))
-    kind.__pow__ = _squaring(kind.__pow__)
-    kind.__array_ufunc__ = _promoting(kind.__array_ufunc__)
-    kind.__array_function__ = _answering_alike(kind.__array_function__)
+            setattr(kind, method, _promoted_operator(ufunc, getattr(kind, method), is_reflected=True))
+    kind.__pow__ = _promoted_power(kind.__pow__)
+    kind.__array_ufunc__ = _promoted_array_ufunc(kind.__array_ufunc__)
+    kind.__array_function__ = _promoted_array_function(kind.__array_function__)
     for name in _METHODS:
-        setattr(kind, name, _method_alike(name, getattr(kind, name)))
+        setattr(kind, name, _promoted_method(name, getattr(kind, name)))
 
 
 def _positive(x: Traced):
-    return _own(x, (x,))
+    return _own_result(x, (x,))
 
 
-def _squaring(power: Callable) -> Callable:
-    """The operator of powers; of truth values NumPy's squares, in another dtype than ``np.power``."""
+def _promoted_power(power: Callable) -> Callable:
+    """Return ``**`` for traced arrays. NumPy's ``x**2`` of truth values has another dtype than ``np.power``."""
 
     def operate(self, exponent, *modulus):
         if exponent.__class__ is int and exponent == 2 and self.dtype == bool:
-            return _own(ops.cast(self, "int8"), ())
+            return _own_result(ops.cast(self, "int8"), ())
         return power(self, exponent, *modulus)
 
     return functools.wraps(power)(operate)
 
 
-def _own(result, operands: tuple):
-    """A result as NumPy's ufuncs give it: an array of its own, or a number."""
+def _own_result(result, operands: tuple):
+    """Return a result as a ufunc does: a new array, or a number."""
     if not isinstance(result, Traced):
         return result
     if not result.ndim:
@@ -97,45 +98,45 @@ def _own(result, operands: tuple):
     return ops.copy(result) if any(result is x for x in operands) else result
 
 
-def _promoting(array_ufunc: Callable) -> Callable:
-    """The calls of ufuncs on traced arrays, in NumPy's dtypes where no keyword says otherwise."""
+def _promoted_array_ufunc(array_ufunc: Callable) -> Callable:
+    """Return ``__array_ufunc__`` with NumPy's dtypes; calls with keywords are unchanged."""
 
     def call(self, ufunc, method: str, *inputs, **keywords):
         if keywords or method != "__call__" or ufunc not in CALLS:
             return array_ufunc(self, ufunc, method, *inputs, **keywords)
         if ufunc is np.positive:
             return +self
-        return _in_loop(ufunc, functools.partial(array_ufunc, self, ufunc, method), inputs)
+        return _apply_loop(ufunc, functools.partial(array_ufunc, self, ufunc, method), inputs)
 
     return call
 
 
-def _answering_alike(array_function: Callable) -> Callable:
-    """The calls of NumPy's functions on traced arrays, with results like NumPy's."""
+def _promoted_array_function(array_function: Callable) -> Callable:
+    """Return ``__array_function__`` with results like NumPy's."""
 
     def call(self, function, types, arguments, keywords):
-        return _like(function, functools.partial(array_function, self, function, types), arguments, keywords)
+        return _match_numpy(function, functools.partial(array_function, self, function, types), arguments, keywords)
 
     return call
 
 
-def _method_alike(name: str, method: Callable) -> Callable:
-    """A method of traced arrays, with results like those of NumPy's."""
+def _promoted_method(name: str, method: Callable) -> Callable:
+    """Return a method of traced arrays with NumPy's dtypes and shapes."""
     own = getattr(np.ndarray, name)
 
     def call(self, *arguments, **keywords):
-        of_arrays = getattr(np.generic, name) if isinstance(self.value, np.generic) else own
-        return _like(of_arrays, lambda given, named: method(*given, **named), (self, *arguments), keywords)
+        numpy_method = getattr(np.generic, name) if isinstance(self.value, np.generic) else own
+        return _match_numpy(numpy_method, lambda given, named: method(*given, **named), (self, *arguments), keywords)
 
     return functools.wraps(method)(call)
 
 
-def _like(function: Callable, call: Callable, arguments: tuple, keywords: dict):
-    """The result of a call on traced arrays, in NumPy's dtype and shape; as it is where NumPy refuses the call.
+def _match_numpy(function: Callable, call: Callable, arguments: tuple, keywords: dict):
+    """Return the result of a call on traced arrays in NumPy's dtype and shape; unchanged if NumPy rejects the call.
 
     Args:
-        function: NumPy's, of arrays.
-        call: the function for traced arrays, called with the arguments and keywords.
+        function: NumPy's function of arrays.
+        call: the function of traced arrays, called with the arguments and keywords.
     """
     result = call(arguments, keywords)
     parts = [x for x in items(result) if isinstance(x, Traced)]
@@ -148,18 +149,18 @@ def _like(function: Callable, call: Callable, arguments: tuple, keywords: dict):
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             wanted = _mapped(lambda x: x.value, function, arguments, keywords)
-    except Exception:  # of NumPy or of a class among the arguments
+    except Exception:  # NumPy's error, or one of a class among the arguments
         return result
     dtypes = [x.dtype for x in items(wanted) if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "fc"]
     if len(dtypes) == len(parts) and any(x.dtype != dtype for x, dtype in zip(parts, dtypes)):
-        # In the precision of the result, where NumPy computes in it.
+        # NumPy computes in the precision of the result, so the arguments are cast to it.
         real = np.empty(0, np.result_type(*dtypes)).real.dtype
         result = _mapped(lambda x: _cast(x, np.result_type(x.dtype, real)), call, (arguments, keywords), {})
-    return _with_kind(result, wanted)
+    return _match_kind(result, wanted)
 
 
 def _mapped(change: Callable, function: Callable, arguments: tuple, keywords: dict):
-    """A call with its traced arrays changed."""
+    """Call a function with ``change`` applied to each traced array."""
 
     def changed(x):
         if isinstance(x, dict):
@@ -169,9 +170,9 @@ def _mapped(change: Callable, function: Callable, arguments: tuple, keywords: di
     return function(*changed(arguments), **changed(keywords))
 
 
-def _with_kind(x, wanted):
+def _match_kind(x, wanted):
     if isinstance(x, (list, tuple)) and isinstance(wanted, (list, tuple)) and len(x) == len(wanted):
-        parts = list(map(_with_kind, x, wanted))
+        parts = list(map(_match_kind, x, wanted))
         return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
     if (
         not isinstance(x, Traced)
@@ -187,26 +188,26 @@ def _with_kind(x, wanted):
     return x
 
 
-def _promoted(ufunc: np.ufunc, method: Callable, is_reflected: bool = False) -> Callable:
-    """An operator's method, in the dtypes of a ufunc."""
+def _promoted_operator(ufunc: np.ufunc, method: Callable, is_reflected: bool = False) -> Callable:
+    """Return an operator's method with operands and result cast to the dtypes of a ufunc."""
 
     def operate(*operands):
         for x in operands:  # the most frequent case
             kind = x.__class__
             if not (kind is Traced and x.value.dtype is _FLOAT64 or kind in _PLAIN):
-                return _in_loop(ufunc, method, operands, is_reflected)
+                return _apply_loop(ufunc, method, operands, is_reflected)
         return method(*operands)
 
     return functools.wraps(method)(operate)
 
 
-def _in_loop(ufunc: np.ufunc, call: Callable, operands: tuple, is_reflected: bool = False):
-    """A call with its operands and result in the dtypes of the ufunc's loop."""
+def _apply_loop(ufunc: np.ufunc, call: Callable, operands: tuple, is_reflected: bool = False):
+    """Call a function with its operands and result cast to the dtypes of the ufunc's loop."""
     kinds = [_kind_of(x) for x in operands]
     if any(kind is None for kind in kinds):  # a dtype is equal to None
         return call(*operands)
     if not WEAK_NUMBERS:
-        kinds = _by_value(kinds, operands)
+        kinds = _numpy1_kinds(kinds, operands)
     dtypes = _loop(ufunc, tuple(reversed(kinds) if is_reflected else kinds))
     taken, made = dtypes[: ufunc.nin], dtypes[ufunc.nin :]
     if is_reflected:
@@ -215,22 +216,22 @@ def _in_loop(ufunc: np.ufunc, call: Callable, operands: tuple, is_reflected: boo
     if result is NotImplemented:
         return result
     if isinstance(result, tuple):
-        return tuple([_own(_cast(x, dtype), operands) for x, dtype in zip(result, made)])
-    return _own(_cast(result, made[0]), operands)
+        return tuple([_own_result(_cast(x, dtype), operands) for x, dtype in zip(result, made)])
+    return _own_result(_cast(result, made[0]), operands)
 
 
 @functools.lru_cache(maxsize=4096)
 def _loop(ufunc: np.ufunc, kinds: tuple) -> tuple[np.dtype, ...]:
-    """The dtypes of a ufunc's operands and results.
+    """Return the dtypes of a ufunc's operands and results.
 
     Raises:
-        TypeError: NumPy's own, of a ufunc without a loop for them.
+        TypeError: NumPy's error for a ufunc without a loop for these dtypes.
     """
     return ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout))
 
 
 def _kind_of(x) -> Any:
-    """The dtype of an operand; the type of a Python number, which takes another's; None where NumPy does not decide."""
+    """Return the dtype of an operand, the type of a Python number (a weak dtype), or None for anything else."""
     if x.__class__ in (int, float, complex):
         return x.__class__
     if isinstance(x, (Traced, np.ndarray, np.generic)):
@@ -244,8 +245,8 @@ def _kind_of(x) -> Any:
     return None
 
 
-def _by_value(kinds: list, operands: tuple) -> list:
-    """Kinds as NumPy 1 promotes them: zero-dimensional operands take the dtype of arrays beside them."""
+def _numpy1_kinds(kinds: list, operands: tuple) -> list:
+    """Return the kinds as NumPy 1 promotes them: operands without dimensions take the dtype of the arrays."""
     if not any(np.ndim(x) for x in operands):
         return kinds
     weak = {"i": int, "u": int, "f": float, "c": complex}

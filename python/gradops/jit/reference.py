@@ -1,4 +1,8 @@
-"""The reference executor: each row of a program by its own NumPy kernel, without native code."""
+"""The reference executor: it runs each row of a program by the row's own NumPy kernel, without native code.
+
+:mod:`.verification` compares compiled programs with it, and :class:`.compiled._Parts` uses it for programs that run
+only a few times.
+"""
 
 from __future__ import annotations
 
@@ -16,21 +20,21 @@ from .program import Program
 from .table import LONGEST, OWN, Rows
 
 LARGE = 1_000
-"""Elements of an array that is freed after its last use; smaller ones live until the executor returns."""
+"""The number of elements above which an array is freed after its last use; smaller arrays live until the end."""
 
 STEP, ELEMENT = 5e-6, 1e-8
-"""Seconds that a row and an element of its result take, roughly."""
+"""Estimates of the seconds that a row takes, and an element of its result."""
 
 
 class Reference:
-    """Rows of a program as a function of some of its values to the list of outputs.
+    """Rows of a program as a function from the values at some places to the list of outputs.
 
-    It is slower than emitted code, but made in a twentieth of the time.
+    It is slower than emitted code, but is made in a twentieth of the time.
 
     Args:
-        rows: those that the outputs need.
+        rows: the rows that the outputs need.
         inputs: the places of the arguments.
-        outputs: places, and values that are the same for all arguments.
+        outputs: places, or values that are equal for all arguments.
         constants: values by place.
         sizes: the numbers of elements of arrays by place, where they are known.
     """
@@ -51,13 +55,13 @@ class Reference:
 
     @classmethod
     def of_program(cls, program: Program, rows: Rows, outputs: list) -> Reference:
-        """A program as a function of its inputs."""
+        """Return the executor of a program's rows, as a function of the program's inputs."""
         sizes = {place: getattr(x, "size", 0) for place, x in program.values.others.items()}
         return cls(rows, list(program.inputs), outputs, program.constants, sizes)
 
     @functools.cached_property
     def constants(self) -> dict[int, Any]:
-        """The constants that the rows and outputs take, by place."""
+        """The constants that the rows and outputs read, by place."""
         places = [o.index for o in self.outputs if isinstance(o, Place)]
         operands = self.rows.operands()
         used = np.zeros(max([*places, *self._all_constants, operands.max(initial=0)]) + 1, bool)
@@ -69,7 +73,7 @@ class Reference:
         return self.outputs_for(arrays)
 
     def outputs_for(self, arrays: Iterable, rounding: Callable | None = None) -> list:
-        """The outputs.
+        """Return the outputs.
 
         Args:
             rounding: a function of an op's name, a kernel and its arguments that calls the kernel, see
@@ -82,8 +86,8 @@ class Reference:
         return owned(found, fixed)
 
     def values_for(self, arrays: Iterable, rounding: Callable | None = None, free: bool = False) -> dict[int, Any]:
-        """The value at each place, single numbers also as Python's; without large ones that no later row reads, where
-        ``free``."""
+        """Return the value at each place; single numbers may be Python's. With ``free``, large values that no later row
+        reads are missing."""
         table, freed = self.rows.table, self._freed if free else {}
         values: dict[int, Any] = dict(self.constants)
         values.update(zip(self.inputs, arrays))
@@ -95,7 +99,7 @@ class Reference:
                     x = what.compute(*given) if rounding is None else rounding(what.name, what.compute, tuple(given))
                     values[place] = x[()] if x.__class__ is np.ndarray else x
                     continue
-                # Kernels of arrays take NumPy's numbers: Python's would be weak.
+                # Kernels of arrays take NumPy's numbers, as Python's would not count in type promotion.
                 arguments = what.arguments([_numpy_number(values[p]) for p in table.operands(row)])
                 if is_control(what):
                     results = _control_results(arguments, rounding)
@@ -112,12 +116,12 @@ class Reference:
         return values
 
     def seconds(self) -> float:
-        """An estimate of the time of a call."""
+        """Return an estimate of the time of a call."""
         loops = sum(what.pattern[0].reference_seconds() for what in self.rows.operations if is_control(what))
         return STEP * len(self.rows) + ELEMENT * self._elements + loops
 
     def _last_uses(self, places: set[int]) -> dict[int, list[int]]:
-        """For the first result of a row the places, of those given, that no later row reads."""
+        """Return the places, among those given, that no later row reads, by the first result of the row."""
         found: dict[int, list[int]] = {}
         for row in self.rows.words[~self.rows.are_numbers][::-1].tolist() if places else ():
             last = places.intersection(self.rows.table.operands(row))
@@ -132,11 +136,11 @@ def _numpy_number(x):
 
 
 def is_control(what: Operation) -> bool:
-    """True for the operation of a loop or branch."""
+    """True if an operation is a loop or branch."""
     return bool(what.pattern) and hasattr(what.pattern[0], "reference_results")
 
 
 def _control_results(arguments: tuple, rounding: Callable | None):
-    """The results of a loop or branch, which is the first argument of its operation."""
+    """Return the results of a loop or branch, which is the first argument of its operation."""
     control, *operands = arguments
     return control.reference_results(*operands, rounding=rounding)

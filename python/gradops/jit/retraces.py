@@ -1,4 +1,7 @@
-"""Why a compiled function was traced again: what differs from the programs that it has."""
+"""Reasons why a compiled function was traced again: what differs from the programs that it already has.
+
+:class:`.compiled.Compiled` notes each trace here, and ``explain()`` shows the reasons.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,18 @@ from typing import Any, NamedTuple
 from .._call_sites import has_host
 
 MAX_REASONS = 10
-"""The number of reasons that :meth:`Retraces.lines` shows, the latest ones."""
+"""The number of reasons that are stored; :meth:`Retraces.lines` shows them."""
 MAX_TEXT = 40
-"""Characters of a value in a reason."""
+"""The largest number of characters of a value in a reason."""
 
 
 class Held(NamedTuple):
-    """What a cache key holds of one argument or setting.
+    """The part of a cache key that belongs to one argument or setting.
 
     Attributes:
         kind: "tensor", "value" (of a number or static argument) or "setting".
-        key: its part of the cache key; of a tensor its dtype and shape.
-        text: what a reason calls a value.
+        key: the part of the cache key; for a tensor, its dtype and shape.
+        text: the text of the value in a reason.
     """
 
     kind: str
@@ -36,14 +39,14 @@ class Held(NamedTuple):
 
 
 class Retraces:
-    """The traces of a compiled function, and the reason for each after the first.
+    """The number of traces of a compiled function, and the reason for each trace after the first.
 
     Args:
-        f: the function, whose parameters name the arguments in reasons.
+        f: the function; its parameters name the arguments in reasons.
 
     Attributes:
         count: the number of traces.
-        reasons: the reasons of the last ones.
+        reasons: the latest reasons.
     """
 
     def __init__(self, f: Callable) -> None:
@@ -54,12 +57,12 @@ class Retraces:
         self._changes: list[str] = []
 
     def forget(self, changes: Iterable[tuple[str, Any, Any]]) -> None:
-        """Note that all programs were dropped as these things changed: a name, the value before and the value now."""
+        """Note that all programs were dropped because of ``changes``: names with the values before and now."""
         self._changes = [_changed(*change) for change in changes]
         self._signatures.clear()
 
     def note(self, signature: Mapping[tuple, Held]) -> None:
-        """Note a trace for a signature: what the cache key holds of each argument, see :meth:`.Signature.described`."""
+        """Note a trace for a signature, see :meth:`.Signature.described`."""
         self.count += 1
         if self._changes:
             self.reasons.append("; ".join(dict.fromkeys(self._changes)))
@@ -72,14 +75,14 @@ class Retraces:
         self._signatures.append(signature)
 
     def branch(self, divergence: tuple[str, Any, Any] | None) -> None:
-        """Note a trace as the function took another branch: where, what it saw before and what it sees now."""
+        """Note a trace for another branch; ``divergence`` is the user's line, the value before and the value now."""
         self.count += 1
         where, then, now = divergence or ("", None, None)
         seen = f" ({_text(then)} before, {_text(now)} now)" if _text(then) and _text(now) else ""
         self.reasons.append(f"another branch{' at ' * bool(where)}{where}{seen}")
 
     def lines(self) -> list[str]:
-        """Return what :meth:`.Compiled.explain` says of the traces after the first; nothing if there was one."""
+        """Return the lines on traces after the first for :meth:`.Compiled.explain`; none if there was only one."""
         if self.count < 2:
             return []
         left = self.count - 1 - len(self.reasons)
@@ -99,19 +102,19 @@ def _changed(name: str, then: Any = None, now: Any = None) -> str:
 
 
 def described(value: Any) -> str:
-    """Return a short text of a plain value, and the type of another."""
+    """Return a short text of a plain value, or the type of another value."""
     return _text(value) or f"a value of type {type(value).__name__}"
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, bool) and has_host():  # R's
+    if isinstance(value, bool) and has_host():  # called from R, which writes TRUE
         return repr(value).upper()
     text = repr(value) if isinstance(value, (bool, int, float, complex, str)) else ""
     return text if len(text) <= MAX_TEXT else ""
 
 
 def _distance(then: Mapping[tuple, Held], now: Mapping[tuple, Held]) -> int:
-    """Return how many dtypes, shapes and values differ; more than any of these for other structures."""
+    """Return how many dtypes, shapes and values differ; for another structure, a larger number than any of these."""
     if then.keys() != now.keys():
         return 2 * len(now) + 1
     pairs = [(then[name], now[name]) for name in now if then[name] != now[name]]
@@ -132,7 +135,7 @@ def _arguments(signature: Mapping[tuple, Held], names: list[str]) -> str:
 
 
 def _name(key: tuple, names: list[str]) -> str:
-    """Return an argument's name and the path within it; without a name, as in ``*args``, its number from 1."""
+    """Return an argument's name and the path in it; for an argument without a name (``*args``) its number from 1."""
     place, path = key
     if isinstance(place, int):
         place = names[place] if place < len(names) else f"argument {place + 1}"
@@ -140,7 +143,7 @@ def _name(key: tuple, names: list[str]) -> str:
 
 
 def parameter_names(f: Callable) -> list[str]:
-    """Return the names of a function's positional parameters; an empty list if its signature is not known."""
+    """Return the names of a function's positional parameters; an empty list if its signature is unknown."""
     try:
         parameters = inspect.signature(f).parameters.values()
     except (TypeError, ValueError):

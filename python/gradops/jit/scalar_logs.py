@@ -1,4 +1,8 @@
-"""Operations on single numbers in the order in which a caller did them, as R's side logs them: see :mod:`.scalars`."""
+"""``Log``: operations on single numbers in the order in which a caller did them, such as R's side logs them.
+
+R logs the operations of a function on numbers instead of calling Python for each. It passes them to :meth:`Log.record`
+in batches, and at the latest when it needs a result; each batch is recorded together (:mod:`.scalars`).
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,7 @@ from .table import WIDTH
 
 
 class Log:
-    """Operations in the order in which a caller did them, written down when it asks for one of them.
+    """A caller's operations in order, recorded when it needs one of their results.
 
     Raises:
         JitError: the function is no longer being traced.
@@ -41,27 +45,27 @@ class Log:
         self.variables = variables
         self._inputs: list = []
         self._count = 0
-        self._starts: list[int] = []  # of the results in each of these
-        # Of each block the numbers of its results, and of those that are elements the input and which element, else -1.
+        self._starts: list[int] = []  # the index of the first result of each block
+        # For each block, the numbers of its results; and for each read of an array the input and the position, else -1.
         self._parts: list[tuple[Scalars, np.ndarray, np.ndarray]] = []
         self._seen: dict[int, Any] = {}
-        self._in_reads: set[int] = set()  # whose gradient is the array's that was read as a whole
+        self._in_reads: set[int] = set()  # elements of arrays that were read as a whole; the gradient is the array's
         program.logs.append(self)
 
     def forget(self) -> None:
-        """Let go of the records: R may hold this for long."""
+        """Release the records, as R may hold this object for long."""
         for table in (self._inputs, self._starts, self._parts, self._seen, self._in_reads):
             table.clear()
 
     def record(self, words: list[float], inputs: list) -> None:
-        """Note operations.
+        """Record operations.
 
         Args:
-            words: three of each operation: 16 times its number in :data:`OPERATIONS`, with 4 times the kind of its
-                first operand and the kind of its second; then the two. Kind 0 is a number itself, 1 which result, 2
-                which input. A function of more than two operands follows operations :data:`MORE`, which hold the
-                first of them and have no result.
-            inputs: tensors that were not given before.
+            words: three for each operation: 16 times its number in :data:`OPERATIONS` plus 4 times the kind of its
+                first operand plus the kind of its second; then the two operands. Kind 0 is a number itself, 1 the index
+                of a result, 2 the index of an input. The operands of a function of more than two are in operations
+                :data:`MORE` before it, which have no result.
+            inputs: tensors that earlier calls did not pass.
         """
         self._check()
         self._inputs += inputs
@@ -76,8 +80,8 @@ class Log:
         block.close()
 
     def _one_by_one(self, words: list[float], block: Scalars) -> np.ndarray:
-        """Write down operations but functions, which are too few to be handled many at a time; their numbers."""
-        rows: list[list[int]] = []  # of which a result is -1 less its number among them
+        """Record a few operations other than functions, one by one; return the numbers of their results."""
+        rows: list[list[int]] = []  # operands below 0 are results: -1 less the index in this list
         outside: dict[tuple, int] = {}
         elements: dict[float, list[int]] = {}
         for word, x, place in zip(words[::3], words[1::3], words[2::3]):
@@ -91,7 +95,7 @@ class Log:
             if kind == 1 and x >= self._count:
                 return self._count - 1 - int(x)
             if (kind, x) not in outside:
-                taken = block.take(*self._from_outside(int(x))) if kind == 1 else block.input(self._inputs[int(x)])
+                taken = block.take(*self._earlier_result(int(x))) if kind == 1 else block.input(self._inputs[int(x)])
                 outside[kind, x] = taken
             return outside[kind, x]
 
@@ -109,32 +113,32 @@ class Log:
         return np.arange(base, base + len(rows))
 
     def _together(self, given: np.ndarray, block: Scalars) -> np.ndarray:
-        """Write down operations; their numbers."""
+        """Record operations together; return the numbers of their results."""
         codes, operands = given[:, 0].astype(np.intp), given[:, 1:]
         what = codes >> 4
         kinds = np.stack([codes >> 2 & 3, codes & 3], 1)
         number, count = (table[what] for table in _known())
         is_read, is_function, is_more = what == 0, number == _FUNCTION, number == _MORE
         is_single = number >= 0
-        is_of_one = (is_single & ~is_read)[:, None] & (np.arange(2) < count[:, None])
-        is_taken = is_of_one | (is_function | is_more)[:, None]
+        is_operand = (is_single & ~is_read)[:, None] & (np.arange(2) < count[:, None])
+        is_taken = is_operand | (is_function | is_more)[:, None]
 
-        # Numbers that were there before, each once; what other numbers stand for follows from the rows of the results.
+        # Numbers from outside, each once; other operands are results, whose numbers follow from the rows.
         found = np.zeros(operands.shape, np.intp)
         is_earlier = is_taken & (kinds == 1) & (operands < self._count)
         takes: list[tuple[np.ndarray, Callable]] = [
-            (is_of_one & (kinds == 0), block.literal),
-            (is_earlier, lambda x: block.take(*self._from_outside(int(x)))),
+            (is_operand & (kinds == 0), block.literal),
+            (is_earlier, lambda x: block.take(*self._earlier_result(int(x)))),
             (is_taken & (kinds == 2), lambda x: block.input(self._inputs[int(x)])),
         ]
         for those, take in takes:
             if those.any():
-                found[those] = _by_bits(operands[those], take)
+                found[those] = _map_distinct(operands[those], take)
         for x in dict.fromkeys(operands[is_read, 0].tolist()):
-            of_x = is_read & (operands[:, 0] == x)
-            found[of_x, 0] = _elements(self._inputs[int(x)], operands[of_x, 1].astype(int).tolist(), block)
+            reads_x = is_read & (operands[:, 0] == x)
+            found[reads_x, 0] = _elements(self._inputs[int(x)], operands[reads_x, 1].astype(int).tolist(), block)
 
-        # One row for each operation but functions, which are several; "more" has none.
+        # One row for each operation; a function has several and "more" has none.
         lengths = np.where(is_more, 0, 1)
         functions = []
         ends = np.flatnonzero(is_function)
@@ -147,7 +151,7 @@ class Log:
             ):
                 lengths[those[folded.calls]] = len(folded.rows)
                 functions.append((folded, those[folded.calls], span[folded.calls]))
-        base = len(block)  # after which no number comes from outside
+        base = len(block)  # no number comes from outside after this
         last = base + np.cumsum(lengths) - 1
         is_here = is_taken & (kinds == 1) & ~is_earlier
         found[is_here] = last[operands[is_here].astype(np.intp) - self._count]
@@ -162,7 +166,10 @@ class Log:
         return last
 
     def tensor(self, indices: list[int], shape: tuple[int, ...]):
-        """The tensor of several results, by column, seen only as a whole; recorded in every mode, as they are."""
+        """Return several results as one tensor in column-major order, whose gradient may not be asked for.
+
+        It is recorded in every mode, as the results are.
+        """
         self._check()
         by_row = np.array(indices).reshape(shape, order="F").ravel().tolist()
         with changed(recording, True):
@@ -177,9 +184,9 @@ class Log:
         return _together(found)
 
     def _read(self, indices: list[int]):
-        """The results as one read of an array; None where they are elements of several, or one is a tensor already."""
+        """Return the results as one read of an array, or None if they are of several arrays or one has a tensor."""
         if not self._seen.keys().isdisjoint(indices):
-            return None  # its gradient may be asked for, which is a part of the array's
+            return None  # the gradient of that tensor may be asked for, which would be part of the array's
         found: list[np.ndarray] = []
         for (_, _, reads), at in map(self._part, indices):
             if reads[at][0] < 0 or found and reads[at][0] != found[0][0]:
@@ -198,34 +205,34 @@ class Log:
             raise JitError("a number of a function that is no longer being traced was used.")
 
     def _found(self, index: int) -> tuple[Scalars, int]:
-        """The block of a result, and the result's number in it."""
+        """Return the block of a result, and the result's number in it."""
         (block, numbers, _), at = self._part(index)
         return block, int(numbers[at])
 
     def _part(self, index: int) -> tuple[tuple[Scalars, np.ndarray, np.ndarray], int]:
-        """The part that a result is in, and where in it."""
+        """Return the part that has a result, and the result's index in it."""
         part = bisect_right(self._starts, index) - 1
         return self._parts[part], index - self._starts[part]
 
-    def _from_outside(self, index: int) -> tuple[int, Any]:
-        """The place of a result of an earlier block, and its edge."""
+    def _earlier_result(self, index: int) -> tuple[int, Any]:
+        """Return the place of a result of an earlier block, and its edge."""
         block, number = self._found(index)
         return block.places[number], block.edge(number)
 
     def takes(self, x) -> int:
-        """The size of an array whose elements are taken, 0 for a number that is taken; -1 for anything else."""
+        """Return the size of an array whose elements can be read, 0 for a single number, or -1 for anything else."""
         if not self.has_floats(x) or data_of(x).stale or 0 in x.shape:
             return -1
         return math.prod(x.shape) if x.ndim else 0
 
     def has_floats(self, x) -> bool:
-        """True if ``x`` is a tensor of the same function whose elements are such numbers."""
+        """True if ``x`` is a float64 tensor of the same function, and a variable if the log's numbers are."""
         data = data_of(x)
         mine = isinstance(x, Variable) == self.variables and isinstance(data, Traced) and data.program is self.program
         return mine and data.dtype == np.float64
 
     def element(self, index: int):
-        """The tensor of a result."""
+        """Return the tensor of a result."""
         self._check()
         found = self._seen.get(index)
         if found is None:
@@ -238,10 +245,10 @@ class Log:
 
 
 def log(x) -> Log | None | bool:
-    """A log of operations on the elements of a traced vector.
+    """Return a log of operations on the elements of a traced vector.
 
-    None where there can be none: in functions that loops and branches call, and while something looks at each
-    operation. False where another tensor may have one.
+    Returns None if there can be no log: in functions that loops and branches call, and while each operation is
+    observed. Returns False if another tensor may have one.
     """
     writing = recorder.get()
     if writing is None or writing.unrolled or observers or packers:
@@ -254,18 +261,18 @@ def log(x) -> Log | None | bool:
     return Log(program, isinstance(x, Variable)) if is_here else False
 
 
-def _by_bits(values: np.ndarray, take: Callable) -> np.ndarray:
-    """``take()`` of each value, once of those of the same bits, as 0 and -0 are two."""
+def _map_distinct(values: np.ndarray, take: Callable) -> np.ndarray:
+    """Return ``take()`` of each value, called once for equal bits, as 0.0 and -0.0 differ."""
     bits = np.ascontiguousarray(values).reshape(-1).view(f"i{values.itemsize}")
     different, at = np.unique(bits, return_inverse=True)
     return np.array([take(x) for x in different.view(values.dtype)], np.intp)[at].reshape(values.shape)
 
 
 def _elements(x, places: list[int], block: Scalars) -> list[int]:
-    """The elements after so many others, in R's order, as numbers of a block."""
+    """Return the elements at positions, counted from 0 in R's order, as numbers of a block."""
     if len(places) < _MANY:
         return [block.input(ops.get_item(x, _position(x.shape, place))) for place in places]
-    # One step of the program and one node of the tape for all reads, where each read alone would be one of both.
+    # All reads are one row of the program and one node of the tape.
     different = list(dict.fromkeys(places))
     key = _position(x.shape, np.array(different))
     found = dict(zip(different, map(block.input, ops.unstack(ops.get_item(x, key)))))
@@ -273,11 +280,11 @@ def _elements(x, places: list[int], block: Scalars) -> list[int]:
 
 
 _MANY = 4
-"""Reads of an array in one step: of fewer each is one, which is found again where it is read again later."""
+"""The smallest number of reads that are one row; a single read is found again if it is repeated later."""
 
 
 def _position(shape: tuple, place):
-    """The position of the element after ``place`` others, or those of several, in R's order: by column."""
+    """Return the index of the element at a position in R's order (column-major), or an index of several positions."""
     if len(shape) == 1:
         return place
     position = []
@@ -295,9 +302,9 @@ _FUNCTION, _MORE = -2, -1
 
 
 def _known() -> tuple[np.ndarray, np.ndarray]:
-    """By the numbers of a log's operations those of single numbers, and of their operands."""
+    """Return, for each opcode of a log, the number of its operation in a table and its operand count."""
     for what in OPERATIONS[len(_counts) :]:
-        what = COPY if what is None else what  # an element that is read has a gradient of its own each time
+        what = COPY if what is None else what  # an element has its own gradient each time it is read
         is_operation = isinstance(what, NumberOperation)
         _numbers.append(what.number if is_operation else _FUNCTION if isinstance(what, Function) else _MORE)
         _counts.append(what.operands if is_operation else 0)
@@ -312,7 +319,7 @@ def _refuse(node: Node) -> None:
 
 
 def _together(x):
-    """A tensor to which not all of its gradient arrives, which is why nobody may ask for it."""
+    """Return a tensor whose gradient may not be asked for, as only part of it arrives there."""
     if not isinstance(x, Variable) or x._node is None:
         return x
     return attach(x._value, Node(_TOGETHER, (x._node,), (), x.shape, x.dtype))
@@ -321,12 +328,13 @@ def _together(x):
 _TOGETHER = Rule("numbers", vjps=(lambda g, saved, edge: g,), elementwise=True, partial=_refuse)
 
 
-def _of_ops() -> dict[str, NumberOperation]:
-    """The operations that a log takes, by the name of the op: those of one or two numbers that are native.
+def _loggable_ops() -> dict[str, NumberOperation]:
+    """Return the operations that a log takes, by the name of the op: one or two operands, with native code.
 
-    Not of steps, whose results may become R's numbers, nor those of :mod:`gradops.scipy`, which comes later.
+    Step functions are excluded, as their results may become R's numbers, and so are the ops of :mod:`gradops.scipy`,
+    which is imported later.
     """
-    found = {"sign": _operation("real_sign", 1)}  # which it is of real numbers
+    found = {"sign": _operation("real_sign", 1)}  # for real numbers both are the same
     found["by_determinant"] = plain_operation("divide", 2, by_determinant)
     for name, entry in registry.items():
         count = len(entry.tensors)
@@ -342,7 +350,7 @@ def _operation(name: str, count: int) -> NumberOperation:
 
 
 MORE = object()
-"""Two operands of the function that follows."""
+"""An entry of a log with two operands of the function that follows."""
 
 
 class Function:
@@ -352,10 +360,10 @@ class Function:
         self.function, self.operands = function, operands
 
     def folded(self, kinds: np.ndarray, operands: np.ndarray, block: Scalars) -> Iterator[Folded]:
-        """Its operations for calls; what depends on numbers only is computed here.
+        """Yield the operations for calls of the function; an operation on literals alone is computed here instead.
 
         Args:
-            kinds, operands: of each call those of its operands, of which kind 0 is a number itself.
+            kinds, operands: the kinds and values of the operands, a row for each call; kind 0 is a literal.
         """
         is_given = kinds == 0
         for pattern in np.unique(is_given, axis=0):
@@ -365,8 +373,8 @@ class Function:
                 try:
                     values = [x if on else None for x, on in zip(operands[calls].T, pattern)]
                     yield self._folded(calls, values, block)
-                except _Apart as apart:
-                    left += [calls[apart.chosen], calls[~apart.chosen]]
+                except _Undecided as choice:
+                    left += [calls[choice.chosen], calls[~choice.chosen]]
 
     def _folded(self, calls: np.ndarray, values: list, block: Scalars) -> Folded:
         rows: list[tuple[int, tuple[int, ...]]] = []
@@ -382,7 +390,7 @@ class Function:
             if what.name == "where" and known[0] is not None and any(x is None for x in known):
                 chosen = np.broadcast_to(known[0], calls.shape)
                 if chosen.any() and not chosen.all():
-                    raise _Apart(chosen)
+                    raise _Undecided(chosen)
                 return given[1] if chosen.all() else given[2]
             if all(token < 0 for token in given):
                 with np.errstate(all="ignore"):
@@ -396,24 +404,24 @@ class Function:
         if result != _OWN + len(rows) - 1 or not rows:
             rows.append((COPY.number, (result,)))
         used = {token for _, given in rows for token in given if token < 0}
-        return Folded(calls, rows, {token: _by_bits(literals[-1 - token], block.literal) for token in used})
+        return Folded(calls, rows, {token: _map_distinct(literals[-1 - token], block.literal) for token in used})
 
 
-class _Apart(Exception):
-    """A choice between numbers differs between calls."""
+class _Undecided(Exception):
+    """Raised if a choice between literals differs between calls; ``chosen`` says for which."""
 
     def __init__(self, chosen: np.ndarray):
         self.chosen = chosen
 
 
 class Folded(NamedTuple):
-    """The operations of a function at some of its calls, the last of which gives its result.
+    """The operations of a function at some of its calls; the last one gives its result.
 
     Attributes:
-        calls: which these are.
-        rows: operations by number, each with what it takes: an operand by its place, from :data:`_OWN` on the
-            result of a row, below 0 a literal.
-        literals: the numbers of these, of each call its own or one of all.
+        calls: the indices of the calls.
+        rows: operations by number, each with its operands as tokens: an operand by its position, :data:`_OWN` and up
+            the result of a row, below 0 a literal.
+        literals: the indices of the literals by token; an array if they differ by call.
     """
 
     calls: np.ndarray
@@ -421,7 +429,7 @@ class Folded(NamedTuple):
     literals: dict[int, np.ndarray]
 
     def of(self, operands: np.ndarray, first: np.ndarray) -> np.ndarray:
-        """The rows of each call, for its operands and the number of its first result."""
+        """Return the rows of each call, given its operands and the index of its first result."""
         found = np.zeros((len(self.calls), len(self.rows), WIDTH - 1), np.intc)
         for at, (what, given) in enumerate(self.rows):
             found[:, at, 0] = what
@@ -434,16 +442,16 @@ class Folded(NamedTuple):
 
 _OWN = 16
 
-_OF_OPS = _of_ops()
-OPERATIONS: list = [None, *_OF_OPS.values(), MORE]
-"""The operations that a log takes, by number; None: to read an element of an array. Functions follow."""
+_LOGGABLE_OPS = _loggable_ops()
+OPERATIONS: list = [None, *_LOGGABLE_OPS.values(), MORE]
+"""The operations of a log, by opcode. None reads an element of an array. Functions are appended."""
 
-NAMES = [*_OF_OPS]
-"""The names of the ops among them, from the second operation on; :data:`MORE` follows them."""
+NAMES = [*_LOGGABLE_OPS]
+"""The names of the ops, from opcode 1 on; :data:`MORE` follows them."""
 
 
 @functools.cache
 def function_number(function: Callable, operands: int) -> int:
-    """The number of a function of single numbers, for logs."""
+    """Return the opcode of a function of single numbers in a log."""
     OPERATIONS.append(Function(function, operands))
     return len(OPERATIONS) - 1

@@ -1,5 +1,9 @@
-"""The rules of ops, and functions that are composed of ops, on single numbers: each is traced once, to be repeated for
-other numbers."""
+"""Templates: the derivative rule of an op, or a function composed of ops, as a list of operations on single numbers.
+
+A rule is traced once, for numbers such as 0.5, and the recorded rows become the source of a Python function that adds
+the same operations for other numbers. :mod:`.scalars` plays templates when it differentiates thousands of operations on
+single numbers.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +32,14 @@ from .steps import OPERAND, direct
 
 
 class Template(NamedTuple):
-    """The rule of an op, or a function, as operations on single numbers.
+    """A derivative rule or a function as operations on single numbers.
 
     Attributes:
-        play: does them for some numbers, ``play(add, number, operands, g, constants)``, and gives of each operand the
-            gradient or None, of a function its result: ``add(what, *numbers)`` is the result of an operation, and
-            ``number(operand)`` the number that stands for one of the op's operands or, the last of these, its result.
-        constants: numbers that it takes.
+        play: ``play(add, number, operands, g, constants)`` adds the operations for given numbers. It returns the
+            gradient of each operand, or None, and for a function its result. ``add(what, *numbers)`` adds an operation
+            and returns its result. ``number(operand)`` is the number of an operand of the op; the last operand is the
+            op's result.
+        constants: the constants of the operations.
     """
 
     play: Callable[..., tuple]
@@ -42,13 +47,13 @@ class Template(NamedTuple):
 
 
 def template(what: NumberOperation, active: tuple[bool, ...], exponent: Any = None) -> Template:
-    """The rule of an op for the operands that have a gradient.
+    """Return the derivative rule of an op for the operands that are ``active``.
 
     Args:
-        exponent: of a power, where it is the same at each call.
+        exponent: the exponent of a power if it is a constant.
 
     Raises:
-        TypeError: the rule is no matter of single numbers.
+        TypeError: the rule needs other values than single numbers.
     """
     return _template(what, active, None if exponent is None else repr(float(exponent)))
 
@@ -56,19 +61,19 @@ def template(what: NumberOperation, active: tuple[bool, ...], exponent: Any = No
 @functools.cache
 def _template(what: NumberOperation, active: tuple[bool, ...], exponent: str | None) -> Template:
     program = Program()
-    with changed(recorder, _Writing(program)), changed(recording, True), np.errstate(all="ignore"):
+    with changed(recorder, _Recorder(program)), changed(recording, True), np.errstate(all="ignore"):
         return _traced(program, what, active, exponent)
 
 
-class _Writing(NamedTuple):
-    """The program being written, in the form in which ops ask for it."""
+class _Recorder(NamedTuple):
+    """The recorder that ops find while a rule is traced."""
 
     program: Program
 
 
 def _traced(program: Program, what: NumberOperation, active: tuple[bool, ...], exponent: str | None) -> Template:
-    # A rule that branched on values would be traced as the branch that 0.5 takes. The one number that a rule looks at
-    # is an exponent that is the same at each call, so it is part of the key.
+    # A rule that branched on values would be traced for the branch that 0.5 takes. The only number that a rule branches
+    # on is a constant exponent, which is part of the key.
     operands = [program.input(np.float64(0.5)) for _ in active]
     g = program.input(np.float64(1.5))
     variables = [fresh(x) if on else x for x, on in zip(operands, active)]
@@ -79,7 +84,7 @@ def _traced(program: Program, what: NumberOperation, active: tuple[bool, ...], e
         return Template(_player([], [None] * len(active)), [])
     result = y.data
     leaves = [x for x, on in zip(variables, active) if on]
-    # The derivative of an op that is composed reads what its operations found, which the rule then finds again.
+    # The derivative of a composed op reads results of its operations, which a play of the rule computes again.
     before = len(program.table) if len(program.table) == start + 1 else start
     found = engine.run([y], [g], False, False, leaves)
     gradients = [found.get(key(x), (None, None))[1] if on else None for x, on in zip(variables, active)]
@@ -91,16 +96,16 @@ def _traced(program: Program, what: NumberOperation, active: tuple[bool, ...], e
 
 @functools.cache
 def function_template(function: Callable, count: int, given: tuple[bool, ...] = ()) -> Template:
-    """A function of single numbers that is composed of ops, as operations; what it plays gives the one result.
+    """Return a function of single numbers that is composed of ops as a template.
 
     Args:
-        given: of each operand whether it is the same at each call, see :func:`is_given`.
+        given: True for each operand that is a constant, see :func:`is_given`.
 
     Raises:
-        TypeError: it takes an op that is no matter of single numbers.
+        TypeError: it uses an op that needs other values than single numbers.
     """
     program = Program(of_single_numbers=True)
-    with changed(recorder, _Writing(program)), np.errstate(all="ignore"):
+    with changed(recorder, _Recorder(program)), np.errstate(all="ignore"):
         operands = [program.input(np.float64(0.5)) for _ in range(count)]
         before = len(program.table)
         same = frozenset(x.place.index for x, on in zip(operands, given) if on)
@@ -114,7 +119,7 @@ _same_at_each_call: ContextVar[frozenset[int]] = ContextVar("_same_at_each_call"
 
 
 def is_given(x: Traced) -> bool:
-    """True in a function's template for a number that is made of operands that are the same at each call."""
+    """True for a number in a function's template that is computed from constant operands only."""
     known = set(_same_at_each_call.get())
     if known:
         for step in x.program.table.rows():
@@ -125,7 +130,7 @@ def is_given(x: Traced) -> bool:
 
 def is_of_single_numbers(function: Callable, count: int) -> bool:
     """True if a function and its derivatives of all orders are operations on single numbers."""
-    known: set[str] = set()  # by name, as of `polygamma` each order follows from the next
+    known: set[str] = set()  # by name: for `polygamma`, the rule of each order adds the next order
     new: list[NumberOperation] = []
 
     def add(what: NumberOperation, *numbers: int) -> int:
@@ -145,11 +150,11 @@ def is_of_single_numbers(function: Callable, count: int) -> bool:
 
 
 def _written(program: Program, before: int, source: str, names: dict[int, str], results: list) -> Template:
-    """The steps of a program after the first ones as a template.
+    """Return the rows of a program from number ``before`` on as a template.
 
     Args:
-        source: what they are the steps of, for errors.
-        names: by place, the Python expressions of numbers from outside.
+        source: a description of the rows, for errors.
+        names: by place, Python expressions for numbers that these rows do not compute.
         results: traced numbers, constants and None.
     """
     constants: list = []
@@ -181,24 +186,24 @@ def _written(program: Program, before: int, source: str, names: dict[int, str], 
                 pattern.append(x)
                 continue
             pattern.append(OPERAND)
-        if facts_of(step.name).folds or step.name == "mean":  # a single number is its own
+        if facts_of(step.name).folds or step.name == "mean":  # such as the sum of a single number
             names[step.places[0]] = taken[0]
             continue
         own = names[step.places[0]] = f"s{len(operations)}"
-        op, kernel = _OF_TRUTH.get(step.name, (step.name, step.function))
+        op, kernel = _TRUTH_OPERATIONS.get(step.name, (step.name, step.function))
         operations.append((own, operation(op, tuple(pattern), kernel), taken))
     ends = [None if x is None else name(x.place.index) if isinstance(x, Traced) else constant(x) for x in results]
     return Template(_player(operations, ends), constants)
 
 
-_OF_TRUTH: dict[str, tuple[str, Callable]] = {
+_TRUTH_OPERATIONS: dict[str, tuple[str, Callable]] = {
     f"bitwise_{name}": (f"logical_{name}", getattr(np, f"logical_{name}")) for name in ("and", "or", "xor", "not")
 }
-"""By the op, that of the same meaning for truth values, which among single numbers are 0 and 1."""
+"""For each op on integers, the operation with the same meaning on truth values."""
 
 
 def _player(operations: list[tuple[str, NumberOperation, list[str]]], results: list[str | None]) -> Callable:
-    """A function that does operations, each with the name of its result and the sources of its operands."""
+    """Return a function that adds operations; each has the name of its result and the sources of its operands."""
     scope: dict[str, Any] = {f"of_{own}": what for own, what, _ in operations}
     lines = ["def play(add, number, operands, g, constants):\n"]
     lines += [f"    {own} = add(of_{own}, {', '.join(taken)})\n" for own, _, taken in operations]
@@ -210,5 +215,5 @@ _numbers = itertools.count(1)
 
 
 def kernel_of(name: str, count: int) -> Callable:
-    """NumPy's function of single float64 numbers that an op runs."""
+    """Return the NumPy function that an op runs on single float64 numbers."""
     return direct(getattr(kernels, name), [np.float64(0)] * count)

@@ -1,9 +1,9 @@
-"""Operations on single numbers, written down to a program many at a time.
+"""Record many operations on single numbers at once, and differentiate them together.
 
-A loop over observations is thousands of operations on single float64 numbers. One by one each would go through an op,
-the tape and the program. A caller that has them all beforehand, as R's side does, which logs them, writes them down at
-once: as one :class:`.Rows` among a program's steps, and as one node of the tape. The rule of that node is again such
-operations: an op's own rule is traced once for one number (:mod:`.scalar_rules`), and repeated for each.
+A loop over observations is thousands of operations on single float64 numbers. Each would otherwise go through an op,
+the tape and the program. A caller that knows them beforehand, such as R's log (:mod:`.scalar_logs`), records them
+together: as rows of the program and as one node of the tape. The derivative rule of that node records such operations
+again: an op's own rule is traced once for one number (:mod:`.scalar_rules`), and repeated for each operation.
 """
 
 from __future__ import annotations
@@ -35,55 +35,55 @@ from .table import LONGEST, WIDTH
 
 
 class Numbers:
-    """Operations on single numbers, written down to a program.
+    """Operations on single numbers that are recorded by a program.
 
-    Each number has a number of its own here: literals, numbers from outside, and results, in the order in which they
-    came. One place of the program may have several, as the same value may have different gradients.
+    Each literal, number from outside and result has an index here, in the order in which they come. Several numbers may
+    have the same place in the program, as equal values may have different gradients.
 
     Attributes:
-        places: of each the place in the program.
-        active: for each, 1 if it has a gradient.
+        places: the place of each number in the program.
+        active: 1 for each number that has a gradient.
     """
 
     def __init__(self, program: Program):
         self.program = program
         self.places = array("i")
         self.active = array("b")
-        self._of_literals: dict[bytes, int] = {}
+        self._literal_numbers: dict[bytes, int] = {}
 
     def __len__(self) -> int:
         return len(self.places)
 
     def literal(self, value) -> int:
-        """A number that is the same at each call."""
+        """Return the index of a constant."""
         key = value.tobytes()
-        found = self._of_literals.get(key)
+        found = self._literal_numbers.get(key)
         if found is None:
-            found = self._of_literals[key] = self._new(self.program.literal(value, key), False)
+            found = self._literal_numbers[key] = self._new(self.program.literal(value, key), False)
         return found
 
     def input(self, x) -> int:
-        """A traced number, or the variable of one."""
+        """Return the index of a traced number, or of a variable of one."""
         return self.take(self.program.written(data_of(x)).place.index, (x._node or x) if is_active(x) else None)
 
     def take(self, place: int, edge) -> int:
-        """The number of the value at a place, whose gradient goes on to ``edge``."""
+        """Return the index of a new number with the value at a place, whose gradient goes to ``edge``."""
         return self._new(place, False)
 
     def write(self, rows: np.ndarray) -> None:
-        """Do operations.
+        """Record operations.
 
         Args:
-            rows: of each its number and those of its operands, which are there before or results of earlier rows; a
-                missing one is 0. Each result has the next number.
+            rows: for each operation its number and the indices of its operands, which may be earlier results; 0 for a
+                missing operand. Each result gets the next index.
         """
         records.record(self.program, rows, self.places, self.active)
 
     def close(self) -> None:
-        """End the record: nothing more is written down."""
+        """End the record; no operations may follow."""
 
     def result(self, number: int):
-        """A number as a traced one."""
+        """Return a number as a traced array."""
         place = self.places[number]
         return Traced(self.program.values[place], self.program, Place(place))
 
@@ -94,7 +94,7 @@ class Numbers:
 
 
 class Batches(Numbers):
-    """The same with tensors in place of single numbers, as a batch has one for each of its members."""
+    """Runs operations one by one as ops on tensors, such as batches of numbers, instead of recording them."""
 
     def __init__(self, program: Program):
         super().__init__(program)
@@ -125,20 +125,20 @@ class Batches(Numbers):
 
 
 class Scalars(Numbers):
-    """The same with the records that the tape needs to go back through them.
+    """Operations on single numbers with what the tape needs to differentiate them.
 
     Attributes:
-        literals: the values of the numbers that are the same at each call.
+        literals: the values of the constants, by index.
     """
 
     def __init__(self, program: Program):
         super().__init__(program)
         self.literals: dict[int, Any] = {}
-        self._edges: dict[int, Any] = {}  # of numbers from outside
-        self._picks: dict[int, Node] = {}  # of results that something outside uses
+        self._edges: dict[int, Any] = {}  # of numbers from outside, by index
+        self._picks: dict[int, Node] = {}  # nodes of results that are used outside, by index
         self._pieces: list[Piece] = []
         self._first = 0
-        # Those that a gradient goes through: the operation, its result, and its operands.
+        # The operations that a gradient goes through: number, result, operands.
         self._operations = array("i")
 
     # Numbers and their edges.
@@ -148,8 +148,8 @@ class Scalars(Numbers):
         self.literals[number] = value
         return number
 
-    def _without_kinks(self, rows: np.ndarray, base: int) -> np.ndarray:
-        """Rows with ``x * x`` for each square of ``abs(x)``: see :mod:`gradops.autodiff.lengths`."""
+    def _remove_kinks(self, rows: np.ndarray, base: int) -> np.ndarray:
+        """Return rows with ``x * x`` for each square of ``abs(x)``, see :mod:`gradops.autodiff.lengths`."""
         is_abs = rows[:, 0] == _ABS.number
         if not is_abs.any():
             return rows
@@ -175,14 +175,14 @@ class Scalars(Numbers):
 
     def write(self, rows: np.ndarray) -> None:
         base = len(self)
-        rows = self._without_kinks(rows, base)
+        rows = self._remove_kinks(rows, base)
         super().write(rows)
         on = np.flatnonzero(np.frombuffer(self.active, np.int8)[base:])
         kept = np.empty((len(on), WIDTH), np.intc)
         kept[:, 0], kept[:, 1], kept[:, 2:] = rows[on, 0], base + on, rows[on, 1:]
         self._operations.frombytes(kept.tobytes())
 
-    # Written down.
+    # Record and nodes of the tape.
 
     def close(self) -> None:
         """Record the operations on the tape."""
@@ -200,15 +200,15 @@ class Scalars(Numbers):
         return len(self._operations) // WIDTH
 
     def forget(self) -> None:
-        """Let go of the graph, which leads back here."""
+        """Release the graph, which refers to this object."""
         for piece in self._pieces:
-            del piece.node  # whose rule has the piece
+            del piece.node  # its rule refers to the piece
         self._pieces.clear()
         self._picks.clear()
         self._edges.clear()
 
     def result(self, number: int):
-        """A number as a traced one, or as the variable of one where it has a gradient."""
+        """Return a number as a traced array, or as a variable of one if it has a gradient."""
         traced = super().result(number)
         edge = self.edge(number)
         if edge is None:
@@ -216,10 +216,10 @@ class Scalars(Numbers):
         return attach(traced, edge) if isinstance(edge, Node) else edge
 
     def edge(self, number: int):
-        """The edge to which the gradient of a number goes; None where there is none."""
+        """Return the edge that gets the gradient of a number, or None."""
         if not self.active[number] or not self._pieces:
             return None
-        edge = self._edges.get(number)  # which may be a variable
+        edge = self._edges.get(number)  # may be a variable
         if edge is None:
             edge = self._picks.get(number)
         if edge is None:
@@ -228,13 +228,13 @@ class Scalars(Numbers):
         return edge
 
     def time_of(self, number: int) -> int:
-        """The time of a piece that begins with a result, before that of the node of this result alone."""
+        """Return the time of a piece that begins with a result; it is before the time of the result's own node."""
         return self._first + 2 * number
 
     # Derivatives.
 
     def vjp(self, piece: Piece, g: Cotangents) -> list:
-        """The gradients of the numbers that a piece takes from outside."""
+        """Return the gradients of the numbers that a piece takes from outside."""
         made = Derivative(self, g.values())
         for i, ct in g.items():
             made.last[i] = made.out.input(ct)
@@ -247,32 +247,33 @@ class Scalars(Numbers):
         return [made.tensor(i) for i in piece.takes]
 
     def jvp(self, piece: Piece, tangents: list) -> Derivative:
-        """The tangents of a piece's results, for those of its inputs; the rules of single numbers are symmetric."""
+        """Return the tangents of a piece's results, given its inputs' tangents."""
+        # The derivative of an operation on single numbers is a factor, so the rule of the backward pass serves as well.
         made = Derivative(self, tangents)
-        # Most tangents of a direction that goes along one variable, or along those that share a colour, are zeros.
+        # Most tangents are zeros if the direction goes along one variable, or along variables that share a colour.
         for i, t in zip(piece.takes, tangents):
-            if t is not None and not self._is_none(t):
+            if t is not None and not self._is_zero(t):
                 made.last[i] = made.out.input(t)
         for start in range(piece.start, piece.stop, LONGEST):
             made.forward(self._rows()[start : min(start + LONGEST, piece.stop)])
         made.out.close()
         return made
 
-    def _is_none(self, tangent) -> bool:
-        """True for a tangent that is 0 at each call."""
+    def _is_zero(self, tangent) -> bool:
+        """True for a tangent that is always 0."""
         if is_active(tangent):
             return False
         data = data_of(tangent)
         known = self.program.constants.get(data.place) if isinstance(data, Traced) else data
         return isinstance(known, (np.generic, np.ndarray)) and not known.ndim and not known
 
-    # Gradients of results that are asked for.
+    # Gradients of intermediate results.
 
     def _result_of(self, at: int) -> int:
         return self._operations[WIDTH * at + 1]
 
     def _rows(self) -> np.ndarray:
-        """A row of each operation that a gradient goes through; a missing operand is 0, which is not a result."""
+        """Return the operations that a gradient goes through as rows; a missing operand is 0, which is not a result."""
         return np.frombuffer(self._operations, np.intc).reshape(-1, WIDTH)
 
     def _piece_of(self, number: int) -> Piece:
@@ -282,21 +283,20 @@ class Scalars(Numbers):
         return next(piece for piece in self._pieces if at < piece.stop)
 
     def whole(self, pick: Node) -> None:
-        """Make the node of a result carry all of its gradient, by splitting the piece that computes it.
+        """Make the node of a result carry its whole gradient, by splitting the piece that computes it.
 
-        The operations up to it become a piece of their own; the rest takes it, and all else that it uses of that piece,
-        from there.
+        The operations up to the result become a piece of their own. The later piece takes the result, and everything
+        else that it uses of the earlier one, from there.
 
         Raises:
-            JitError: the node is a copy; a pass with inputs is about to go through the piece.
+            JitError: the node is a copy, or a backward pass for chosen inputs is about to go through the piece.
         """
-        # A piece is one node of the tape, and gradients between its operations never leave its rule. Who asks for the
-        # gradient of a result in the middle, puts a hook on it, or begins there, would see the gradient from outside of
-        # the piece at the node of this result alone, and miss that from the later operations of the piece. After a
-        # split all of it arrives there. Edges to the piece exist by then: so the later half keeps the node, as its
-        # results are used through it, and earlier results that are in use move to the new node. Each half has a later
-        # time than its inputs (`time_of`), as the engine takes the youngest node first. Copies of the node keep the
-        # old piece.
+        # A piece is one node of the tape; gradients between its operations stay inside its rule. If the gradient of a
+        # result in the middle is asked for, a hook is put on it, or a pass begins there, the result's own node would
+        # see only the gradient from outside of the piece. After a split, the gradient from the later operations arrives
+        # there as well. Edges to the piece exist by then. So the later half keeps the node, as its results are used
+        # through it, and the nodes of earlier results are moved to the new node. The time of each half is after its
+        # inputs' (`time_of`), as the engine takes the youngest node first. Copies of the node keep the old piece.
         (number,) = pick.saved
         if self._picks.get(number) is not pick:
             raise JitError("the gradient of a number inside of a function that a loop calls was asked for outside.")
@@ -305,10 +305,10 @@ class Scalars(Numbers):
         if middle == piece.stop or self._uses[1][number] < middle:
             return
         ways = wanted.get()
-        if ways is not None and piece.node.seq in ways[1]:  # which has none to a new node
+        if ways is not None and piece.node.seq in ways[1]:  # this pass does not go to new nodes
             raise JitError(_TOO_LATE)
-        # A half takes what it may use and no more: a function of many results is split as often, and each piece goes
-        # through all that it takes.
+        # Each half takes only what it uses: a function with many results is split as often, and a pass handles
+        # everything that a piece takes.
         taken, edges = np.array(piece.takes, np.intp), piece.node.edges
         sooner = np.flatnonzero(self._uses[0][taken] < middle)
         later = np.flatnonzero(self._uses[1][taken] >= middle)
@@ -327,7 +327,7 @@ class Scalars(Numbers):
 
     @functools.cached_property
     def _uses(self) -> tuple[np.ndarray, np.ndarray]:
-        """The first and the last operation that uses each number; behind the end and -1 where none does."""
+        """For each number the first and the last operation that use it; if none does, the row count and -1."""
         rows = self._rows()
         first, last = (np.full(len(self.places), none, np.intc) for none in (len(rows), -1))
         numbers = np.arange(len(rows), dtype=np.intc)
@@ -337,12 +337,12 @@ class Scalars(Numbers):
         return first, last
 
     def begins(self, start: int) -> int:
-        """The time of a piece."""
+        """Return the time of a piece that begins at an operation."""
         return self.time_of(self._result_of(start)) if self._operations else self._first
 
 
 class Piece:
-    """A node of the tape: operations from ``start`` to before ``stop``, and the numbers that they take from outside."""
+    """A node of the tape: the operations from ``start`` up to ``stop``, and the numbers that they take from outside."""
 
     def __init__(self, scalars: Scalars, node: Node, start: int, stop: int, takes: list[int], edges: tuple):
         self.node, self.start, self.stop, self.takes = node, start, stop, takes
@@ -356,11 +356,11 @@ class Piece:
 
 
 class Derivative:
-    """Operations that take gradients or tangents through others; of tensors in a function that a loop calls.
+    """Operations that take gradients or tangents through others; on tensors if a batch or a loop's function asks.
 
     Attributes:
-        out: these operations.
-        last: for each number its gradient or tangent so far, as a number of ``out``; -1 where there is none.
+        out: the operations of the derivative.
+        last: for each number the index, in ``out``, of its gradient or tangent so far; -1 if it has none.
     """
 
     def __init__(self, of: Scalars, given: Iterable):
@@ -373,7 +373,7 @@ class Derivative:
         else:
             self.out = Scalars(of.program) if self._recorded else Numbers(of.program)
         self.last = np.full(len(of), -1, np.intc)
-        self._here = np.full(len(of), -1, np.intc)  # for each number the one of `out` for it
+        self._here = np.full(len(of), -1, np.intc)  # the index of each number in `out`
         self._forms: dict[tuple, Form] = {}
         self._is_literal = np.zeros(len(of), bool)
         self._is_literal[list(of.literals)] = True
@@ -382,7 +382,7 @@ class Derivative:
         return self.tensor(number)
 
     def tensor(self, number: int):
-        """The gradient or tangent of a number, as a variable where the pass is recorded; None where there is none."""
+        """Return the gradient or tangent of a number, as a variable if the pass is recorded; None if it has none."""
         at = int(self.last[number])
         if at < 0:
             return None
@@ -390,7 +390,7 @@ class Derivative:
         return wrap(found) if self._recorded and isinstance(found, Traced) else found
 
     def back(self, rows: np.ndarray) -> None:
-        """Go back through operations."""
+        """Take gradients backward through operations."""
         if len(rows) < FEW:
             self._one_by_one(rows[::-1].tolist(), True)
             return
@@ -405,7 +405,7 @@ class Derivative:
         self.last[rows[:, 1]] = -1
 
     def forward(self, rows: np.ndarray) -> None:
-        """Go forward through operations, of each through one operand at a time."""
+        """Take tangents forward through operations, through one operand at a time."""
         if len(rows) < FEW:
             self._one_by_one(rows.tolist(), False)
             return
@@ -421,9 +421,9 @@ class Derivative:
         self._do(forms, which[at], each, operands[at], each[:, 1])
 
     def _one_by_one(self, rows: list[list[int]], goes_back: bool) -> None:
-        """The same for operations that are too few to be handled many at a time."""
+        """Take gradients or tangents through a few operations, one by one."""
         of, last = self._of, self.last
-        done: list[list[int]] = []  # a result of these is -2 less its number among them
+        done: list[list[int]] = []  # operands below -1 are results: -2 less the index in this list
         for number, result, *operands in rows:
             count = NumberOperation.known[number].operands
             on = [of.active[x] << i for i, x in enumerate(operands[:count])]
@@ -458,7 +458,7 @@ class Derivative:
         self.out.write(written)
 
     def _forms_of(self, rows: np.ndarray, flags: np.ndarray) -> tuple[list[Form], np.ndarray]:
-        """The rules of operations for the operands whose bits are set, each once, and which one is each one's."""
+        """Return the distinct rules of operations for the operands with set bits, and the index of each one's rule."""
         exponent = np.where((rows[:, 0] == _POWER.number) & self._is_literal[rows[:, 3]], rows[:, 3] + 1, 0)
         keys = (rows[:, 0].astype(np.int64) << 3 | flags) * (len(self._of) + 1) + exponent
         found, which = np.unique(keys, return_inverse=True)
@@ -469,7 +469,7 @@ class Derivative:
         return forms, which
 
     def _form(self, number: int, flags: int, last: int) -> Form:
-        """An operation's rule for some operands, of a power that has a literal exponent that exponent's."""
+        """Return an operation's rule for some operands; ``last`` is the literal exponent of a power, or -1."""
         key = number, flags, last
         if key not in self._forms:
             of_value = form(number, flags, None if last < 0 else repr(float(self._of.literals[last])))
@@ -479,12 +479,12 @@ class Derivative:
     def _do(
         self, forms: list[Form], which: np.ndarray, rows: np.ndarray, source: np.ndarray, target: np.ndarray | None
     ) -> None:
-        """Write down the rules of operations, one after the other.
+        """Record the rules of operations, one after the other.
 
         Args:
-            which: of each the rule.
-            source: the number whose gradient or tangent goes through each.
-            target: the number for which a rule's one result is; None for those of its operands.
+            which: the index of each operation's rule.
+            source: the number whose gradient or tangent each takes.
+            target: the number that gets the result of each; None if the operands get the results.
         """
         if not len(which):
             return
@@ -494,7 +494,7 @@ class Derivative:
         self._take(np.concatenate([taken[js, i] for form, js in groups for i in form.reads] or [[]]))
         base, last, here = len(self.out), self.last, self._here
 
-        # The ends of rules, by operation; then by the number that they are for.
+        # The ends of the rules, ordered by operation (`in_order`) and by the number that gets them (`by_goal`).
         ends = [(js, slot, token) for form, js in groups for slot, token in form.ends]
         sizes = [len(js) for js, _, _ in ends]
         j, slots = np.concatenate([js for js, _, _ in ends]), np.repeat([slot for _, slot, _ in ends], sizes)
@@ -505,9 +505,9 @@ class Derivative:
         again = np.flatnonzero(goal[by_goal[1:]] == goal[by_goal[:-1]])
         before = np.full(len(j), -1)
         before[by_goal[again + 1]] = by_goal[again]
-        is_sum = (before >= 0) | (last[goal] >= 0)  # the sum of what comes first and of what comes then
+        is_sum = (before >= 0) | (last[goal] >= 0)  # added to what the number has from earlier ends or rows
 
-        # An operation's rows: those of its rule, then its sums.
+        # The rows of each operation are its rule's rows, then its sums.
         count = np.array([len(form.rows) for form in forms])[which]
         lengths = count + np.bincount(j, is_sum, len(which)).astype(np.intp)
         start = base + np.cumsum(lengths) - lengths
@@ -515,7 +515,7 @@ class Derivative:
         earlier[in_order] = np.cumsum(is_sum[in_order]) - is_sum[in_order]
         first = np.full(len(which), len(j))
         np.minimum.at(first, j, earlier)
-        through: Any = None  # which is found below
+        through: Any = None  # set below
 
         def value(token: int, js: np.ndarray):
             if token < 0:
@@ -529,9 +529,9 @@ class Derivative:
             [np.broadcast_to(0 if token == THROUGH else value(token, js), len(js)) for js, _, token in ends]
         )
         found[is_sum] = (start[j] + count[j] + earlier - first[j])[is_sum]
-        # What a rule passes on as it is, as that of a sum does, is what came to another number, and so on.
+        # A rule may pass its gradient on unchanged, as that of a sum does. Follow such ends to where the value is made.
         latest = np.full(len(last), -1)
-        latest[goal[by_goal]] = by_goal  # of several for one number the last one
+        latest[goal[by_goal]] = by_goal  # the last one, if a number has several
         at = np.where(passed_on, latest[source[j]], np.arange(len(j)))
         given = np.flatnonzero(at < 0)
         found[given], at[given] = last[source[j[given]]], given
@@ -554,7 +554,7 @@ class Derivative:
         self.out.write(done)
 
     def _take(self, numbers: np.ndarray) -> None:
-        """Make numbers known to the operations that are written down."""
+        """Give numbers of the differentiated operations an index in ``out``."""
         new = np.unique(numbers).astype(np.intp)
         new = new[self._here[new] < 0]
         of, out = self._of, self.out
@@ -575,22 +575,22 @@ class Derivative:
 
 
 FEW = 80
-"""Operations that are handled one by one, as many at a time cost as much."""
+"""The number of operations below which a Python loop is faster than handling them together."""
 
 
 THROUGH, OWN = 4, 8
 
 
 class Form(NamedTuple):
-    """An operation's rule in rows.
+    """An operation's derivative rule as rows.
 
-    A token is an operand by its place, 3 the operation's result, :data:`THROUGH` what goes through, from :data:`OWN` on
-    one of the rule's own results, and below 0 a constant.
+    A token stands for a value: 0 to 2 an operand, 3 the operation's result, :data:`THROUGH` the gradient or tangent
+    that comes in, :data:`OWN` and up a result of the rule's rows, and below 0 a constant.
 
     Attributes:
         rows: operations by number, each with the tokens of its operands.
-        ends: for operands, by place, the tokens of their gradients.
-        constants: the numbers that it takes.
+        ends: the operands that get a gradient, each with the gradient's token.
+        constants: the constants of the rule.
     """
 
     rows: list[tuple[int, tuple[int, ...]]]
@@ -599,17 +599,17 @@ class Form(NamedTuple):
 
     @property
     def through(self) -> int:
-        """The bits of the operands that have a gradient."""
+        """The bits of the operands that get a gradient."""
         return sum(1 << slot for slot, _ in self.ends)
 
     @property
     def reads(self) -> set[int]:
-        """The operands, and 3 for the result, that it takes."""
+        """The operands that the rule reads, and 3 for the result."""
         tokens = [token for _, taken in self.rows for token in taken] + [token for _, token in self.ends]
         return {token for token in tokens if 0 <= token < THROUGH}
 
     def written(self, out: Numbers) -> Form:
-        """The rule with its constants as numbers of ``out``."""
+        """Return the rule with its constants as numbers of ``out``."""
         known = [-1 - out.literal(value) for value in self.constants]
 
         def of(token: int) -> int:
@@ -621,7 +621,7 @@ class Form(NamedTuple):
 
 @functools.cache
 def form(number: int, flags: int, exponent: str | None) -> Form:
-    """The rule of an operation for the operands whose bits are set."""
+    """Return the rule of an operation for the operands whose bits are set in ``flags``."""
     what = NumberOperation.known[number]
     if what is COPY:
         return Form([], [(0, THROUGH)] if flags else [], [])
@@ -639,7 +639,7 @@ def form(number: int, flags: int, exponent: str | None) -> Form:
 
 
 def _operands() -> np.ndarray:
-    """The number of operands of each operation."""
+    """Return the number of operands of each operation."""
     known = NumberOperation.known
     while len(_counts) < len(known):
         _counts.append(known[len(_counts)].operands)
@@ -650,7 +650,7 @@ _counts = array("b")
 _BITS = np.array([0, 1, 2], np.uint8)
 _BITS_OF_ONE = np.array([1, 2, 4], np.uint8)
 _OF_OPERANDS = np.array([0, 1, 3, 7], np.uint8)
-"""The bits of all operands, by their number."""
+"""The bits of all operands, for each number of operands."""
 
 _TOO_LATE = "the gradient of a number was asked for while a gradient went through its operations."
 

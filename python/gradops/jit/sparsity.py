@@ -1,10 +1,10 @@
-"""The dependence of each element of a program's results on the elements of some of its arguments.
+"""Sparsity patterns: which elements of a program's results depend on which elements of some of its values.
 
-Each step says what its result's elements take from its arguments' elements. A value is here an array of its shape
-whose elements are the sets of the arguments' elements that it depends on: a step that moves elements moves sets, by
-the same NumPy function, and one that combines elements unites sets. Positions and conditions that are the same for
-all arguments are looked at, so that a pattern holds for all values of the arguments; each element of an unknown
-step's result depends on all elements that its arguments depend on.
+:func:`dependence` goes through the rows once. The pattern of a value is an array of its shape, whose elements are
+frozensets: the numbers of the source elements that the element depends on. A step that moves elements moves the sets,
+by the same NumPy function; a step that combines elements takes unions. Only indices and conditions that are equal for
+all arguments are read, so a pattern holds for all values of the arguments. In a step without a rule, each element of
+the result depends on everything that the arguments depend on. ``functional/sparsity`` calls this.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ NOTHING: frozenset = frozenset()
 
 
 class Unions:
-    """Unions of sets, each made once, so that equal ones are one object and take no more memory."""
+    """Unions of sets. Equal unions of the same two sets are one object, to save memory."""
 
     def __init__(self) -> None:
         self._known: dict[tuple, tuple] = {}
-        self._elementwise = np.frompyfunc(self.of_two, 2, 1)
+        self._elementwise = np.frompyfunc(self.union, 2, 1)
 
-    def of_arrays(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Element by element, broadcast to each other."""
+    def elementwise(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Return the unions of corresponding elements; the arrays are broadcast."""
         return _array(self._elementwise(first, second))
 
-    def of_two(self, a: frozenset, b: frozenset) -> frozenset:
-        """One of the two where it holds the other."""
+    def union(self, a: frozenset, b: frozenset) -> frozenset:
+        """Return the union of two sets; one of the two if it contains the other."""
         if a is b or not b:
             return a
         if not a:
@@ -51,25 +51,25 @@ class Unions:
         if len(a) > 8 or len(b) > 4:
             known = self._known.get((id(a), id(b)))
             if known is None:
-                known = self._known[id(a), id(b)] = (a if b <= a else a | b), a, b  # held, as their ids are keys
+                known = self._known[id(a), id(b)] = (a if b <= a else a | b), a, b  # holds both for their ids
             return known[0]
         return a if b <= a else a | b
 
-    def of_all(self, sets) -> frozenset:
-        """The union of any number of sets."""
+    def union_all(self, sets) -> frozenset:
+        """Return the union of any number of sets."""
         distinct = list({id(s): s for s in sets if s}.values())
         return distinct[0] if len(distinct) == 1 else NOTHING.union(*distinct)
 
 
 def dependence(program: Program, outputs: list, sources: list[int]) -> list[np.ndarray]:
-    """The sets of elements of ``sources`` on which the elements of each output depend.
+    """Return, for each output, the sets of elements of ``sources`` on which its elements depend.
 
     Args:
         outputs: places, or values that depend on nothing.
-        sources: places; their elements are numbered on from one to the next.
+        sources: places; their elements are numbered consecutively.
 
     Returns:
-        Object arrays of the outputs' shapes, of frozensets.
+        Object arrays of frozensets, in the outputs' shapes.
     """
     analysis = Analysis(program)
     start = 0
@@ -95,7 +95,7 @@ def _singles(start: int, size: int) -> np.ndarray:
 
 
 class Analysis:
-    """The dependences of a program's places, as known so far; a place that is not in ``found`` depends on nothing."""
+    """The patterns of a program's places, computed step by step; a place not in ``found`` depends on nothing."""
 
     def __init__(self, program: Program):
         self.program = program
@@ -103,7 +103,7 @@ class Analysis:
         self.unions = Unions()
 
     def of(self, x) -> np.ndarray:
-        """The sets of an argument."""
+        """Return the pattern of an argument."""
         if x.__class__ is Place:
             known = self.found.get(x.index)
             return self.empty(np.shape(self.program.value(x.index))) if known is None else known
@@ -119,7 +119,7 @@ class Analysis:
         return x.__class__ is Place and x.index in self.found
 
     def known(self, x) -> Any:
-        """The value of an argument, if it is the same for all arguments of the program; otherwise None."""
+        """Return the value of an argument if it is equal for all arguments of the program, else None."""
         if x.__class__ is Place:
             return self.program.constants.get(x.index)
         if isinstance(x, (list, tuple)) and places(x):
@@ -127,19 +127,19 @@ class Analysis:
         return x
 
     def take(self, step: Step) -> None:
-        """Note the dependences of a step's results."""
+        """Compute the patterns of a step's results."""
         if not any(place in self.found for place in step.uses):
             return
         found = rule_of(step.name)
         result = NotImplemented if found is None else found(self, step, *step.arguments)
         if result is NotImplemented:
-            result = self._all_of_all(step)
+            result = self._full_dependence(step)
         for place, sets in zip(step.places, result if step.several else [result]):
             self.found[place] = np.broadcast_to(_array(sets), np.shape(self.program.value(place)))
 
-    def _all_of_all(self, step: Step):
+    def _full_dependence(self, step: Step):
         used = [self.found[place] for place in step.uses if place in self.found]
-        every = self.unions.of_all(s for sets in used for s in sets.flat)
+        every = self.unions.union_all(s for sets in used for s in sets.flat)
         results = []
         for place in step.places:
             full = np.empty(np.shape(self.program.value(place)), object)
@@ -149,7 +149,7 @@ class Analysis:
 
 
 def _array(sets) -> np.ndarray:
-    """Sets as an array: NumPy's result for arrays without dimensions may be a set itself."""
+    """Return sets as an array; for arrays without dimensions NumPy's result may be a set."""
     if isinstance(sets, np.ndarray):
         return sets
     found = np.empty((), object)
@@ -158,10 +158,10 @@ def _array(sets) -> np.ndarray:
 
 
 def rule_of(name: str) -> Callable | None:
-    """The op's own rule, or the one that follows from its facts.
+    """Return an op's own rule, or the rule that follows from its facts.
 
-    A rule is called as ``rule(analysis, step, *arguments)``. It returns the dependences of the step's results, or
-    NotImplemented for all on all.
+    A rule is called as ``rule(analysis, step, *arguments)``. It returns the patterns of the step's results, or
+    NotImplemented if each result element depends on all elements of the arguments.
     """
     own, facts = _registry.rule_of("pattern", name), facts_of(name)
     if own is not None:
@@ -177,18 +177,18 @@ def _elementwise(analysis: Analysis, step: Step, *xs):
     sets = [analysis.of(x) for x in xs if analysis.moves(x)]
     total = sets[0]
     for more in sets[1:]:
-        total = analysis.unions.of_arrays(total, more)
+        total = analysis.unions.elementwise(total, more)
     return total
 
 
 @rule("pattern", "multiply")
 def _product(analysis: Analysis, step: Step, x1, x2):
-    """A factor that is always 0 leaves nothing."""
+    """Combine elementwise; where a constant factor is 0 the product depends on nothing."""
     total = _elementwise(analysis, step, x1, x2)
     for factor in (x1, x2):
         value = analysis.known(factor)
-        # Only for values that are the same for all arguments: a 0 that depends on an argument is another number
-        # elsewhere, and a pattern must hold there too.
+        # Only a factor that is equal for all arguments counts: a pattern must hold for all arguments, and a factor
+        # that depends on them may be 0 for these only.
         if value is not None and not np.all(value):
             total = _masked(analysis, total, np.asarray(value) != 0)
     return total
@@ -206,15 +206,15 @@ def _where(analysis: Analysis, step: Step, condition, x1=None, x2=None):
     chosen = analysis.known(condition)
     first, second = analysis.of(x1), analysis.of(x2)
     if chosen is None:
-        return analysis.unions.of_arrays(first, second)
+        return analysis.unions.elementwise(first, second)
     return np.where(np.asarray(chosen, bool), first, second)
 
 
 def _moved(analysis: Analysis, step: Step, x, *settings):
-    """A step that moves elements moves sets: NumPy's own function does it."""
+    """Move the sets by NumPy's own function, which moves elements."""
     settings = tuple(map(analysis.known, settings))
     if any(s is None and given is not None for s, given in zip(settings, step.arguments[1:])):
-        return NotImplemented  # positions that depend on the arguments
+        return NotImplemented  # indices that depend on the arguments
     return step.function(analysis.of(x), *settings)
 
 
@@ -245,9 +245,9 @@ def _at(analysis: Analysis, step: Step, x, key, updates):
     if step.name == "set_at":
         flat[positions] = analysis.empty(())
     more = np.broadcast_to(analysis.of(updates), np.shape(positions))
-    of_two = analysis.unions.of_two
+    union = analysis.unions.union
     for position, update in zip(np.ravel(positions), more.flat):
-        flat[position] = of_two(flat[position], update)
+        flat[position] = union(flat[position], update)
     return flat.reshape(sets.shape)
 
 
@@ -257,7 +257,7 @@ def _joined(analysis: Analysis, step: Step, xs, axis=0):
 
 
 def _rows(sets, axis) -> np.ndarray:
-    """The sets as a matrix with a row for each element of a reduction's result."""
+    """Return the sets as a matrix with one row per element of a reduction's result."""
     rank = sets.ndim
     axes = range(rank) if axis is None else [a % rank for a in (axis if isinstance(axis, tuple) else (axis,))]
     order = [a for a in range(rank) if a not in axes]
@@ -270,13 +270,13 @@ def _reduced(analysis: Analysis, step: Step, x, axis=None, *settings):
     if not sets.ndim:
         return sets
     found = np.empty(np.shape(analysis.program.value(step.places[0])), object)
-    found.reshape(-1)[:] = [analysis.unions.of_all(row) for row in _rows(sets, axis)]
+    found.reshape(-1)[:] = [analysis.unions.union_all(row) for row in _rows(sets, axis)]
     return found
 
 
 @rule("pattern", "softmax", "log_softmax", "sort")
 def _along(analysis: Analysis, step: Step, x, axis=-1, *settings):
-    """The dependence of all elements of a line on all of it."""
+    """Let each element depend on all elements of its line along ``axis``."""
     sets = analysis.of(x)
     if not sets.ndim:
         return sets
@@ -288,14 +288,14 @@ def _along(analysis: Analysis, step: Step, x, axis=-1, *settings):
 
 @rule("pattern", "cumsum", "cumprod")
 def _accumulated(analysis: Analysis, step: Step, x, axis=None, *settings):
-    """Each element of a line from those before it."""
+    """Let each element of a line depend on the elements up to it."""
     sets = analysis.of(x)
     lines = sets.reshape(1, -1) if axis is None else np.moveaxis(sets, axis, -1) if sets.ndim else sets.reshape(1)
     shape = lines.shape
-    of_two = analysis.unions.of_two
+    union = analysis.unions.union
     found: np.ndarray = np.empty((math.prod(shape[:-1]), shape[-1]), object)
     for i, line in enumerate(lines.reshape(found.shape)):
-        found[i] = list(itertools.accumulate(line, of_two))
+        found[i] = list(itertools.accumulate(line, union))
     found = found.reshape(shape)
     return found.reshape(-1) if axis is None else np.moveaxis(found, -1, axis) if sets.ndim else found.reshape(())
 
@@ -308,34 +308,34 @@ def _triangle(analysis: Analysis, step: Step, x, k=0):
 
 @rule("pattern", "matmul")
 def _matmul(analysis: Analysis, step: Step, a, b):
-    """Row i of the one with column j of the other."""
+    """Let element (i, j) depend on row i of the first matrix and column j of the second."""
     first, second = analysis.of(a), analysis.of(b)
     if not analysis.moves(a) or not analysis.moves(b):
-        found = _by_constant(analysis, first, second, analysis.known(a), analysis.known(b))
+        found = _constant_product(analysis, first, second, analysis.known(a), analysis.known(b))
         if found is not None:
             return found
     rows = _united(analysis, first, -1)
     columns = _united(analysis, second, -1 if second.ndim == 1 else -2)
     if first.ndim > 1 and second.ndim > 1:
         rows, columns = rows[..., :, None], columns[..., None, :]
-    return analysis.unions.of_arrays(rows, columns)
+    return analysis.unions.elementwise(rows, columns)
 
 
 @rule("pattern", "solve", "solve_triangular")
 def _solved(analysis: Analysis, step: Step, a, b, *settings):
-    """A column of the solution, of its own right side and the whole matrix."""
+    """Let each column of the solution depend on its right-hand side and the whole matrix."""
     matrix, sides = analysis.of(a), analysis.of(b)
     vector = is_vector(matrix.shape, sides.shape)
     sides = sides[..., None] if vector else sides
     whole = _united(analysis, _united(analysis, matrix, -1), -1)
-    columns = analysis.unions.of_arrays(whole[..., None], _united(analysis, sides, -2))[..., None, :]
+    columns = analysis.unions.elementwise(whole[..., None], _united(analysis, sides, -2))[..., None, :]
     found = np.broadcast_to(columns, (*columns.shape[:-2], *sides.shape[-2:]))
     return found[..., 0] if vector else found
 
 
 @rule("pattern", "cholesky", "det", "eigh", "expm", "inv", "qr", "slogdet", "svd")
-def _of_matrices(analysis: Analysis, step: Step, x, *settings):
-    """Elements of what is found of a matrix, of all of it, and of no other of a stack."""
+def _matrix_function(analysis: Analysis, step: Step, x, *settings):
+    """Let each element of the results depend on the whole matrix, but not on the others of a stack."""
     whole = _united(analysis, _united(analysis, analysis.of(x), -1), -1)
     results = []
     for place in step.places:
@@ -348,12 +348,12 @@ def _of_matrices(analysis: Analysis, step: Step, x, *settings):
 def _united(analysis: Analysis, sets, axis: int) -> np.ndarray:
     lines = np.moveaxis(sets, axis, -1)
     found = np.empty(lines.shape[:-1], object)
-    found.reshape(-1)[:] = [analysis.unions.of_all(row) for row in lines.reshape(found.size, lines.shape[-1])]
+    found.reshape(-1)[:] = [analysis.unions.union_all(row) for row in lines.reshape(found.size, lines.shape[-1])]
     return found
 
 
-def _by_constant(analysis: Analysis, first, second, a, b):
-    """A product with a matrix that is always the same and has zeros: only elements other than 0 count."""
+def _constant_product(analysis: Analysis, first, second, a, b):
+    """Return the pattern of a product with a constant matrix that has zeros, from the nonzero elements only."""
     value = b if a is None else a
     if value is None or np.ndim(value) != 2 or np.count_nonzero(value) == np.size(value):
         return None
@@ -364,7 +364,7 @@ def _by_constant(analysis: Analysis, first, second, a, b):
     lines = sets.reshape(-1, sets.shape[-1])
     found = np.empty((len(lines), len(used)), object)
     for i, line in enumerate(lines):
-        found[i] = [analysis.unions.of_all(line[k]) for k in used]
+        found[i] = [analysis.unions.union_all(line[k]) for k in used]
     if sets.ndim == 1:
         return found[0]
     return found.T if a is not None else found
@@ -379,5 +379,5 @@ def _segments(analysis: Analysis, step: Step, data, ids, count=None, *settings):
     sets = analysis.of(data)
     for row, i in enumerate(positions):
         if 0 <= i < len(found):  # slices: a single element would be an array in an array
-            found[i : i + 1] = analysis.unions.of_arrays(found[i : i + 1], sets[row : row + 1])
+            found[i : i + 1] = analysis.unions.elementwise(found[i : i + 1], sets[row : row + 1])
     return found

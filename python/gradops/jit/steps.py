@@ -1,4 +1,8 @@
-"""Calls of a recorded program: their arguments, the results that they use, and their keys."""
+"""Steps: the rows of a program as objects, and functions of their arguments.
+
+A :class:`Step` is one call: a kernel, its arguments and the places of its results. :meth:`.Table.step` makes steps of
+rows for passes that handle one operation at a time; such passes also make steps of their own, such as a native run.
+"""
 
 from __future__ import annotations
 
@@ -24,17 +28,17 @@ class _Operand:
 
 
 OPERAND = _Operand()
-"""Stands for a value among the arguments of an operation."""
+"""Stands for a value in the arguments of an operation."""
 
 
 class Step(Call):
-    """One call: a kernel, its arguments with a :class:`Place` for each earlier value, and where its results go.
+    """One call: a kernel, its arguments with a :class:`Place` for each earlier value, and the places of its results.
 
     Attributes:
-        places: the places of its results.
-        several: ``list`` or ``tuple`` if the kernel gives several results, True if something like them; else None.
-        uses: the numbers of the places among the arguments, each once.
-        table, row: the table that it is a row of, and the row's words, if it is one.
+        places: the places of the results.
+        several: ``list`` or ``tuple`` if the kernel returns several results, True for another sequence, else None.
+        uses: the distinct places among the arguments.
+        table, row: for a step made of a row, the table and the row's words.
     """
 
     __slots__ = ("name", "places", "several", "uses", "table", "row")
@@ -50,7 +54,7 @@ class Step(Call):
         self.uses = distinct(arguments)
 
     def split(self) -> tuple[tuple, list[Place]]:
-        """The arguments with :data:`OPERAND` for each place, and the places."""
+        """Return the arguments with :data:`OPERAND` for each place, and the places."""
         return split(self.arguments, Place, lambda place: place)
 
 
@@ -58,7 +62,7 @@ _PLAIN = frozenset((int, float, bool, str, type(None), np.float64, np.int64))
 
 
 def is_plain(x) -> bool:
-    """True of values that hold no traced array and cannot be written: numbers, shapes, slices of numbers."""
+    """True for values that hold no traced array and are immutable: numbers, shapes, slices of numbers."""
     kind = x.__class__
     if kind in _PLAIN:
         return True
@@ -68,7 +72,7 @@ def is_plain(x) -> bool:
 
 
 def split(arguments: tuple, kind: type, place: Callable) -> tuple[tuple, list[Place]]:
-    """Arguments with :data:`OPERAND` for each instance of ``kind``, and the places of these."""
+    """Return arguments with :data:`OPERAND` for each instance of ``kind``, and the places of these instances."""
     found: list[Place] = []
 
     def operand(x):
@@ -82,22 +86,22 @@ def split(arguments: tuple, kind: type, place: Callable) -> tuple[tuple, list[Pl
 
 
 def with_arrays(function: Callable, value):
-    """An argument, or nested lists and tuples of them, with ``function`` of each traced array in it."""
+    """Return an argument, possibly nested lists and tuples, with ``function`` applied to each traced array in it."""
     return map_items(lambda x: function(x) if x.__class__ is Traced else x, value)
 
 
 values_of = functools.partial(with_arrays, operator.attrgetter("value"))
-"""Arguments of a kernel for traced ones."""
+"""Return an argument with the value of each traced array."""
 place_of = operator.attrgetter("place")
 
 
 def places(spec) -> list[Place]:
-    """The places in an argument, or in lists and tuples of them."""
+    """Return the places in an argument, possibly nested lists and tuples."""
     return [x for x in items(spec) if x.__class__ is Place]
 
 
 def distinct(arguments: tuple) -> tuple[int, ...]:
-    """The places among arguments, each once; the arguments themselves if they are just that, to save memory."""
+    """Return the distinct places among arguments; the same tuple if it has nothing else, to save memory."""
     found: dict[int, None] = {}
     others = 0
     for x in arguments:
@@ -111,14 +115,14 @@ def distinct(arguments: tuple) -> tuple[int, ...]:
 
 
 def holds_arrays(value) -> bool:
-    """True if a value is an array, or a tuple with one."""
+    """True if a value is an array or a tuple that holds one."""
     if isinstance(value, tuple):
         return any(map(holds_arrays, value))
     return isinstance(value, (np.ndarray, np.generic))
 
 
 def key_of(name: str, spec: tuple):
-    """The key of a call; None if an argument cannot be compared."""
+    """Return the key of a call, or None if an argument cannot be compared."""
     try:
         key = (name, *[x if x.__class__ is Place else frozen(x) for x in spec])
         hash(key)
@@ -128,7 +132,7 @@ def key_of(name: str, spec: tuple):
 
 
 def direct(kernel, values):
-    """NumPy's own function where the kernel would only look at dtypes and call it."""
+    """Return NumPy's function if the kernel would only check the dtypes of the values and call it, else the kernel."""
     own = getattr(kernel, "direct", None)
     if own is None:
         return kernel
@@ -142,12 +146,12 @@ def direct(kernel, values):
         if dtype is None or common is not None and dtype != common:
             return kernel
         common = dtype
-    # SciPy's functions give half precision back as another.
+    # Some of SciPy's functions return another dtype for half precision.
     return own if common is not None and common.kind in "fc" and common.itemsize > 2 else kernel
 
 
 def same(a, b) -> bool:
-    """True if parts of calls are equal, arrays and numbers to the bit."""
+    """True if parts of calls are equal; arrays and numbers must have the same bits."""
     if a is b:
         return True
     if type(a) is not type(b):

@@ -1,9 +1,10 @@
-"""Functions that the loops and branches of a compiled function call, each traced to a program within its program.
+"""``Body``: a function that a loop or branch of a compiled function calls, traced to a program within the program.
 
-Such a function may use tensors that it closes over: arrays of the programs around it come in as further arguments
-(:attr:`.Program.held`), and gradients go on to the variables among them (:attr:`Body.edges`). It is called while its
-loop is traced and never again, as its closure may be bound anew: its derivatives go through the graph that the
-tape then recorded, on a program that does its steps for other arguments (:meth:`.Program.replay`).
+The function may read tensors that it closes over. Arrays of enclosing programs become further arguments
+(:attr:`.Program.held`), and gradients flow to the variables among them (:attr:`Body.edges`). The function is called
+only while its loop is traced, as its closure may be rebound later. So its derivative uses the tape's graph of that
+call: :meth:`Body.vjp` records the rows of the body again for other arguments (:meth:`.Program.replay`), and the tape's
+backward pass runs on the result. :mod:`.loops` and :mod:`.control` call this.
 """
 
 from __future__ import annotations
@@ -38,9 +39,10 @@ from .table import Rows
 def reached(
     variables: list, inside: Callable, ends: set[int], passed: dict[int, Any] | None = None
 ) -> tuple[list[Node], list]:
-    """The nodes ``inside`` that lead to variables, the oldest first, and the edges that they lead to outside.
+    """Search the tape backward from variables.
 
-    ``passed`` says of some ends where they go on.
+    Returns the nodes on the way for which ``inside`` is true, oldest first, and the other edges where the search ended.
+    ``ends`` are keys at which it stops; ``passed`` maps keys to edges where it continues.
     """
     stack: list[Any] = [x._node or x for x in variables]
     nodes: list[Node] = []
@@ -62,10 +64,10 @@ def reached(
 
 
 def clones(nodes: list[Node], table: dict[int, Any], passed: dict[int, Any] | None = None) -> dict[int, Any]:
-    """``table`` with copies of nodes, the oldest first; it also replaces the edges of the copies."""
+    """Return ``table`` with copies of nodes, oldest first, added; edges of the copies are replaced by the table."""
     table = dict(table)
     for node in nodes:
-        edges = tuple(standing_for(edge, table, passed or {}) for edge in node.edges)
+        edges = tuple(replacement(edge, table, passed or {}) for edge in node.edges)
         copy = Node(node.rule, edges, node.saved, node.shape, node.dtype)
         if hasattr(node, "extra"):
             copy.extra = node.extra
@@ -73,15 +75,15 @@ def clones(nodes: list[Node], table: dict[int, Any], passed: dict[int, Any] | No
     return table
 
 
-def standing_for(edge, table: dict[int, Any], passed: dict[int, Any]):
-    """The edge that stands for another: the end of its way through ``passed``, as replaced by ``table``."""
+def replacement(edge, table: dict[int, Any], passed: dict[int, Any]):
+    """Return the edge that replaces another: follow ``passed`` to its end, then look the edge up in ``table``."""
     while edge is not None and key(edge) in passed:
         edge = passed[key(edge)]
     return edge if edge is None else table.get(key(edge), edge)
 
 
-def on_copies(x: Variable, table: dict[int, Any]) -> Variable:
-    """A variable on the copy of its node."""
+def replaced_variable(x: Variable, table: dict[int, Any]) -> Variable:
+    """Return a variable attached to the replacement of its node."""
     place = key(x._node or x)
     if place not in table:
         return x
@@ -92,19 +94,19 @@ def on_copies(x: Variable, table: dict[int, Any]) -> Variable:
 
 
 class Body:
-    """A function of lists of tensors that gives lists of tensors, traced.
+    """A traced function from lists of tensors to lists of tensors.
 
     Args:
-        outer: the program in which it is called.
-        examples: lists of values that its arguments have at some call.
+        outer: the program in which the function is called.
+        examples: lists of values of its arguments, such as the first row's.
         recorded: True if its arguments are variables.
 
     Attributes:
-        program: its table; the inputs are its arguments, and then the arrays that it uses of ``outer``.
-        rows: those that its results need.
+        program: its program; the inputs are its arguments and then the arrays of ``outer`` that it reads.
+        rows: the rows that its results need.
         outputs: the places of its results, by list.
-        held: the arrays of ``outer`` that it uses.
-        edges: where gradients go on to its closure: nodes and leaves of the tape.
+        held: the arrays of ``outer`` that it reads.
+        edges: the nodes and leaves of the tape where gradients flow to its closure.
     """
 
     def __init__(self, outer: Program, function: Callable, examples: Iterable[list] = (), recorded: bool = False):
@@ -115,13 +117,13 @@ class Body:
         if recorded:
             arguments = [[fresh(x) if is_differentiable(x) else x for x in group] for group in arguments]
         self._inputs = arguments
-        # Whose inputs these are, so that a gradient which arrives at one can be traced to its function: one that is
-        # neither called nor differentiated now has no place for it, see `_is_anothers`.
+        # Marks the body of each input. A gradient that reaches an input of a body which is neither traced nor
+        # differentiated now cannot be returned, see `_is_foreign`.
         for x in self._leaves():
             x.gradops_body = self  # type: ignore[attr-defined]
         self.in_use = 1
         with changed(recorder, recorder.get().within(inner)), outer.inside(inner):
-            with np.errstate(all="ignore"):  # NumPy warns where it runs, and only if it does
+            with np.errstate(all="ignore"):  # NumPy warns when the program runs
                 results = function(*arguments)
                 self.outputs = [[_place(x, inner) for x in group] for group in results]
         inner.finish()
@@ -137,11 +139,11 @@ class Body:
         return [x for group in self._inputs for x in group if isinstance(x, Variable)]
 
     def _record(self, results: list[list]) -> None:
-        """Find the graph of the results, which is made to lead outside through aliases only."""
+        """Store the graph of the results; edges to the outside go through alias nodes, where a backward pass stops."""
         active = [x for group in results for x in group if is_active(x)]
         inputs = {key(x) for x in self._leaves()}
         nodes, outside = reached(active, lambda edge: _is_new(edge, self.start), inputs)
-        if any(map(self._is_anothers, outside)):
+        if any(map(self._is_foreign, outside)):
             raise GradientError(
                 "a compiled loop has no derivative of third or higher order through a branch, and none through a "
                 "custom gradient that closes over the argument of its own derivative.",
@@ -150,21 +152,21 @@ class Body:
         self.edges = outside
         self.aliases = [Node(ALIAS, (edge,), (), edge.shape, dtype_of(edge)) for edge in outside]
         table = clones(nodes, {key(edge): alias for edge, alias in zip(outside, self.aliases)})
-        self._results = [[on_copies(x, table) if is_active(x) else None for x in group] for group in results]
+        self._results = [[replaced_variable(x, table) if is_active(x) else None for x in group] for group in results]
         self.end = clock()
         self.outer.root.bodies.append(self)
 
-    def _is_anothers(self, edge) -> bool:
-        """True if an edge is in the graph of a function that is neither being called nor differentiated."""
+    def _is_foreign(self, edge) -> bool:
+        """True if an edge belongs to the graph of a function that is neither traced nor differentiated now."""
         if isinstance(edge, Node):
-            # A function's nodes are those that were made between its start and its end, by the one clock of the tape.
-            # Functions may be nested, so several may have been at work when a node was made.
+            # The tape numbers all nodes. A function's nodes have the numbers between its start and its end. Functions
+            # may be nested, so a node may belong to several.
             around = [body for body in self.outer.root.bodies if body.start < edge.seq < body.end]
             return bool(around) and not any(body.in_use for body in around)
         return not getattr(edge, "gradops_body", self).in_use
 
     def changed(self, rows: Rows, outputs: list | None = None, inputs: list | None = None) -> Body:
-        """A body that does other rows of its program, with other results or inputs."""
+        """Return a copy of this body with other rows, and with other results or inputs where given."""
         new = copy.copy(self)
         new.program = copy.copy(self.program)
         new.rows = rows
@@ -176,15 +178,15 @@ class Body:
 
     @functools.cached_property
     def steps(self) -> list[Step]:
-        """Its rows as steps, each of which is one object for as long as the body lives."""
+        """The rows as steps. They are stored, as passes identify a step by its object."""
         return list(self.rows)
 
     def values(self, group: int) -> list:
-        """The values of some of its results for the examples."""
+        """Return the values of a list of results for the examples."""
         return [self.program.value(p.index) for p in self.outputs[group]]
 
     def does_as(self, other: Body) -> bool:
-        """True if two traces of one function, for other values, did the same."""
+        """True if two traces of a function, for different values, recorded the same operations."""
         mine, others = self.program, other.program
         places = dict(zip(mine.inputs, others.inputs))
         if len(mine.inputs) != len(others.inputs) or len(self.rows) != len(other.rows):
@@ -208,28 +210,29 @@ class Body:
         return agree(self.outputs, other.outputs)
 
     def check_again(self, function: Callable, examples: Iterable[list], recorded: bool = False) -> None:
-        """Raise a JitError if another trace of the function changes something that it reads, or does something else."""
-        # The body is traced with values of the first row, and stands for all. A function that counts its calls, or
-        # looks at a number that is no tensor, would have its first answer repeated for each row. So it is traced again
-        # with the second row, and must do the same steps on the same constants, to the bit.
+        """Trace the function again; raise a JitError if it changes something it reads or records other operations."""
+        # The body is traced with the values of the first row and used for all rows. If the function counts its calls,
+        # or reads a number that is not a tensor, its first answer would be used for each row. So it is traced again
+        # with the second row, and must record the same operations on the same constants, to the bit.
         captured = Captured(function)
         again = Body(self.outer, function, examples, recorded)
         captured.refuse_changes()
         if not self.does_as(again):
             raise JitError(
-                "a function that a compiled loop calls did something else the second time: it changes what it closes "
-                "over, or looks at what changes.",
-                hint="let all that changes be part of the state, or write a Python loop",
+                "a function that a compiled loop calls did something else the second time: it changes a value "
+                "that it closes over, or reads one that changes.",
+                hint="make every changing value part of the state, or write a Python loop",
             )
 
     def vjp(
         self, arguments: list[list], active: list[list[bool]], cotangents: Sequence[list]
     ) -> tuple[list[list], list]:
-        """The gradients for its arguments, and those for :attr:`edges`; None where there is none.
+        """Return the gradients of the arguments, and of :attr:`edges`; None marks a missing gradient.
 
         Args:
-            arguments: tensors or variables, of which those that are ``active`` get a gradient.
-            cotangents: those of its results, None where there is none.
+            arguments: tensors or variables.
+            active: True for each argument that gets a gradient.
+            cotangents: the cotangents of the results, None for a result without one.
         """
         in_use = {id(body): body for body in (self, *(body for body, _ in self.program.passed.values()))}
         for body in in_use.values():
@@ -267,10 +270,10 @@ class Body:
         return by_argument, [gradients.get(key(node)) for node in self.aliases]
 
     def _rejoined(self, gradients: dict, arguments: list[list], start: int, now: Program) -> dict:
-        """Gradients that can be differentiated: their graph leads to the arguments in place of the function's own.
+        """Return gradients that can be differentiated: their graph leads to ``arguments``, not to the traced inputs.
 
-        A gradient function may close over the arguments of a function whose derivative this one is: those that were
-        passed on lead to the edges that stood for them.
+        The function of a gradient may close over arguments of another body that is being differentiated. Edges to
+        these follow ``program.passed`` to the edges that replaced them.
         """
         instead = {
             key(own): (x._node or x) if is_active(x) else None
@@ -288,11 +291,11 @@ class Body:
         table = clones(nodes, instead, passed)
         now.passed.update({place: (self, edge) for place, edge in table.items()})
         for place, (body, edge) in self.program.passed.items():
-            now.passed[place] = body, standing_for(edge, table, passed)
-        return {place: on_copies(g, table) if is_active(g) else g for place, g in gradients.items()}
+            now.passed[place] = body, replacement(edge, table, passed)
+        return {place: replaced_variable(g, table) if is_active(g) else g for place, g in gradients.items()}
 
     def emitted(self) -> Any:
-        """The body as a function of its arguments and the arrays used of ``outer``, to a list of all results."""
+        """Return the body as a compiled function: it takes the arguments and ``held``, and returns all results."""
         if self._emitted is None:
             self._emitted = emission.function(
                 self.program, [p for group in self.outputs for p in group], rows=self.rows, is_repeated=True
@@ -300,7 +303,7 @@ class Body:
         return self._emitted
 
     def reference(self) -> Reference:
-        """The same function by the reference executor."""
+        """Return the body as a function that the reference executor runs."""
         if self._reference is None:
             self._reference = Reference.of_program(
                 self.program, self.rows, [p for group in self.outputs for p in group]
@@ -308,7 +311,7 @@ class Body:
         return self._reference
 
     def forget(self) -> None:
-        """Let go of everything that only compiling needs."""
+        """Release what is used only while compiling."""
         self.program.forget()
         self._inputs, self._results, self.edges, self.aliases = [], [], [], []
         self.program.lifted.clear()
@@ -323,27 +326,27 @@ def is_differentiable(x) -> bool:
 
 
 def is_absent(g) -> bool:
-    """True if the engine put zeros in the place of a missing gradient."""
+    """True if a gradient is the zeros that the engine puts in the place of a missing one."""
     return g.__class__ is np.ndarray and not g.any()
 
 
 def dtype_of(edge):
-    """The dtype of the tensor that an edge of the tape leads to."""
+    """Return the dtype of the tensor at an edge of the tape."""
     return edge.dtype if isinstance(edge, Node) else edge._value.dtype
 
 
 def zeros_for(edge, node: Node):
-    """Zeros for a missing gradient, like the tensor that an edge of a recorded loop or branch leads to."""
+    """Return zeros for a missing gradient, like the tensor at an edge of a recorded loop or branch."""
     return zeros((edge.shape, dtype_of(edge), node.extra[0][2]))
 
 
 def recorded(rule: Rule, edges: Sequence, saved: tuple, results: list) -> list[Variable]:
-    """The results of a loop or branch as variables on the tape; those that have no slope lead nowhere."""
+    """Return the results of a loop or branch as variables on the tape; results without a derivative are not on it."""
     return [x if is_differentiable(x) else wrap(x.data) for x in record(rule, tuple(edges), saved, results)]
 
 
 def call(kernel: Callable, *arguments) -> list:
-    """The kernel of the step of a loop or branch, which is its first argument."""
+    """Call the kernel of a loop or branch, which is the first argument of its operation."""
     return kernel(*arguments)
 
 

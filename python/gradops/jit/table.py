@@ -1,8 +1,9 @@
-"""The table of a recorded program: a row for each operation, on single numbers and on arrays alike.
+"""The table of a recorded program: one row for each operation, on single numbers and on arrays.
 
-A loop over observations is thousands of operations on single numbers, so a row is no object: five whole numbers in one
-array. Passes ask for :class:`Rows`, and look at all of them at once; a pass that handles one operation at a time sees
-each as a :class:`.Step`.
+A loop over observations records thousands of operations on single numbers, so a row is not an object: it is five
+integers of one array. While a function is traced, :mod:`.program` appends rows to a :class:`Table`. A pass takes
+:class:`Rows`, which are some rows of the table, and gives :class:`Rows`; it works on all rows at once. A pass that
+handles one operation at a time iterates over the rows and gets each as a :class:`.Step`.
 """
 
 from __future__ import annotations
@@ -20,31 +21,31 @@ from .operations import NARROW, NumberOperation, Operation
 from .steps import OPERAND, Step
 
 WIDTH = 5
-"""Words of a row: the operation's number, the place of the result, and those of up to three operands, 0 for none.
+"""Words of a row: the operation's number, the place of the result, the places of up to three operands (0: no operand).
 
-A row with more operands, or with several results, is wide: its third word is where its list begins among the table's
-lists, and the last is -1. A list is the class of the results (0 none, 1 a list, 2 a tuple), their number, their places,
-and the places of the operands.
+A row with more operands, or with several results, is wide: its third word is the start of its list in the table's
+``lists``, and its last word is -1. A list has the class of the results (0 a single result, 1 a list, 2 a tuple), the
+number of results, their places, and the places of the operands.
 """
 
 OWN = 1 << 24
-"""The number of a program's first operation that is not one on single numbers."""
+"""The number of a program's first own operation; smaller numbers are operations on single numbers."""
 
 FEW = 50
-"""Rows that are looked at one by one, as NumPy's calls take longer."""
+"""Rows up to which a Python loop is faster than NumPy calls."""
 
 LONGEST = 1 << 16
-"""The largest number of rows that are handled at once, which bounds the memory for it."""
+"""The largest number of rows that are handled at once, to bound the memory of a pass."""
 
 _CLASSES = (None, list, tuple)
 
 
 class Values:
-    """Values by place, from 1 on: float64 numbers, which are most where there are many, eight bytes each.
+    """The values of a program by place, from 1 on. A float64 number takes eight bytes, as long loops have many.
 
     Attributes:
         numbers: single numbers and truth values, by place.
-        others: all that is no float64 number, by place.
+        others: values other than float64 numbers, by place.
     """
 
     __slots__ = ("numbers", "others")
@@ -54,14 +55,14 @@ class Values:
         self.others: dict[int, Any] = {0: None}
 
     def new(self, value) -> int:
-        """The place of a new value."""
+        """Add a value and return its place."""
         place = len(self.numbers)
         self.numbers.append(0.0)
         self.put(place, value)
         return place
 
     def put(self, place: int, value) -> None:
-        """Set the value at a place, which has none yet."""
+        """Set the value of a place that has no value yet."""
         if value.__class__ is np.float64 or value.__class__ is float:
             self.numbers[place] = value
             return
@@ -81,22 +82,22 @@ class Values:
         return place not in self.others
 
     def clear(self) -> None:
-        """Let go of them."""
+        """Release all values."""
         del self.numbers[:]
         self.others.clear()
 
 
 class Table:
-    """The rows of a program while it is recorded, none twice among the last of them.
+    """The rows of a program while it is recorded. A row that repeats a recent one is not added.
 
     Args:
-        values: of the program's places.
+        values: the values at the program's places.
 
     Attributes:
-        words: of all rows; the first row stands for none.
-        lists: of wide rows, as :data:`WIDTH` says.
-        operations: the program's own, by number less :data:`OWN`.
-        hashes: where the rows stand that were recorded many at a time, by their hash (:mod:`.native.records`).
+        words: the words of all rows; row 0 is a placeholder.
+        lists: the lists of wide rows, see :data:`WIDTH`.
+        operations: the program's own operations, by number less :data:`OWN`.
+        hashes: a hash table of the rows that were recorded many at a time (:mod:`.native.records`).
     """
 
     def __init__(self, values: Values):
@@ -117,11 +118,11 @@ class Table:
     # Operations.
 
     def operation(self, number: int) -> Operation:
-        """The operation of a number."""
+        """Return the operation with a number."""
         return NumberOperation.known[number] if number < OWN else self.operations[number - OWN]
 
     def interned(self, name: str, kernel: Callable, pattern: tuple, operands: int) -> Operation:
-        """The operation with these arguments; a new one if they cannot be compared."""
+        """Return the operation with these arguments; always a new one if the arguments cannot be compared."""
         key = (name, kernel, *[x if x is OPERAND else frozen(x) for x in pattern])
         try:
             found = self._interned.get(key)
@@ -138,8 +139,8 @@ class Table:
     # Recording.
 
     def compute(self, what: NumberOperation, x: int, y: int = 0, z: int = 0) -> int:
-        """The place of the result of an operation on single numbers, from the places of its operands."""
-        # Each operation of a long loop comes here, some times over: calls, tuples and attributes count.
+        """Record an operation on single numbers by the places of its operands; return the place of its result."""
+        # Each operation of a long loop comes here, often several times: the calls, tuples and attribute reads matter.
         call = what.number, x, y, z
         recent = self._recent
         known = recent.get(call)
@@ -166,20 +167,20 @@ class Table:
         return place
 
     def known_results(self, what: Operation, operands: list[Place]) -> tuple[tuple[int, ...], Any] | None:
-        """The places of the results of a row that was recorded before, and the class of them; None if there is none."""
+        """Return the places and the class of the results of an equal row, or None if there is no such row."""
         call = (what.number, *operands)
         found = self._recent.get(call)
         return self._older.get(call) if found is None and self._older else found
 
     def append(self, what: Operation, operands: list[Place], results: tuple[int, ...], several: Any) -> None:
-        """Record an operation whose results are known."""
+        """Record an operation whose results were computed by the caller."""
         self.words.extend(self.row(what, operands, results, several))
         self._recent[(what.number, *operands)] = results, several
         if len(self._recent) == _RECENT:
             self._age()
 
     def row(self, what: Operation, operands: list[Place], results: tuple[int, ...], several: Any) -> list[int]:
-        """The words of a row."""
+        """Return the words of a row."""
         if several is None and len(operands) <= NARROW:
             return [what.number, *results, *operands, *(0,) * (NARROW - len(operands))]
         start = len(self.lists)
@@ -187,7 +188,7 @@ class Table:
         return [what.number, results[0] if results else 0, start, 0, -1]
 
     def rows_of(self, steps: Iterable[Step]) -> Rows:
-        """New rows for steps, whose results are places of the program, beside the recorded ones."""
+        """Return rows for steps whose results have places in the program, without recording them."""
         words = array("i")
         for step in steps:
             pattern, operands = step.split()
@@ -196,36 +197,37 @@ class Table:
         return Rows(self, np.frombuffer(words, np.intc).reshape(-1, WIDTH))
 
     def _age(self) -> None:
-        # Two tables, the older of which is dropped whole: what loops repeat is near. One table of all rows of a loop of
-        # a million steps would be most of the memory, and one that forgets a key at a time costs as much as the row.
+        # There are two dictionaries, and the older one is dropped at once: a loop repeats what was recorded recently.
+        # One dictionary for a loop of a million steps would be most of the memory; dropping one key at a time costs as
+        # much as recording the row.
         self._older, self._recent = self._recent, {}
 
-    # What is recorded.
+    # Reading rows.
 
     def rows(self, first: int = 0) -> Rows:
-        """The rows from the given one on, counted from 0."""
+        """Return the rows from number ``first`` on, counted from 0."""
         words = np.frombuffer(self.words, np.intc).reshape(-1, WIDTH)[1 + first :]
-        # While there is a view of an array's memory, the array cannot grow.
+        # An `array` cannot grow while a view of its memory exists.
         return Rows(self, words if self._is_finished else words.copy())
 
     def row_with(self, place: int) -> list[int] | None:
-        """The words of the row that has a result at a place; None if there is none."""
+        """Return the words of the row that computes a place, or None if no row does."""
         words = self.words
-        # Places rise with the rows, but other values have places between, so it is searched for. All results of a row
-        # come one after the other.
+        # A binary search: places rise with the rows, but arguments and constants take places between them. The results
+        # of one row have successive places.
         at = bisect.bisect_right(range(1, len(words) // WIDTH), place, key=lambda i: words[i * WIDTH + 1])
         found = words[at * WIDTH : (at + 1) * WIDTH].tolist()
         return found if at and place in self.results(found) else None
 
     def results(self, row: list[int]) -> list[int]:
-        """The places of a row's results."""
+        """Return the places of a row's results."""
         if row[4] >= 0:
             return row[1:2]
         start, count = row[2] + 2, self.lists[row[2] + 1]
         return self.lists[start : start + count].tolist()
 
     def operands(self, row: list[int]) -> list[int]:
-        """The places of a row's operands."""
+        """Return the places of a row's operands."""
         count = self.operation(row[0]).operands
         if row[4] >= 0:
             return row[2 : 2 + count]
@@ -233,11 +235,11 @@ class Table:
         return self.lists[start : start + count].tolist()
 
     def several(self, row: list[int]) -> Any:
-        """The class of a row's results, if it has several; else None."""
+        """Return the class of a row's results if it has several, else None."""
         return None if row[4] >= 0 else _CLASSES[self.lists[row[2]]]
 
     def step(self, row: list[int]) -> Step:
-        """A row as a step."""
+        """Return a row as a step."""
         what = self.operation(row[0])
         if row[4] >= 0:
             operands, results, several = row[2 : 2 + what.operands], row[1:2], None
@@ -249,7 +251,7 @@ class Table:
         return step
 
     def finish(self) -> None:
-        """Let go of the tables by which a row is found again, as no more are recorded."""
+        """End recording: release the dictionaries that detect repeated rows."""
         self._is_finished = True
         for table in (self._interned, self._recent, self._older):
             table.clear()
@@ -257,14 +259,14 @@ class Table:
 
 
 _RECENT = 1 << 15
-"""The number of recent rows; those before them are found again while as many follow."""
+"""The number of recent rows in which a repeated row is detected; up to as many before them are searched as well."""
 
 
 class Rows:
     """Some rows of a table, in order.
 
     Attributes:
-        words: of each row, as :data:`WIDTH` says.
+        words: an array of one line per row, see :data:`WIDTH`.
     """
 
     name = "scalars"
@@ -276,7 +278,7 @@ class Rows:
         return len(self.words)
 
     def __iter__(self) -> Iterator[Step]:
-        """Each row as a step."""
+        """Iterate over the rows as steps."""
         return map(self.table.step, self.words.tolist())
 
     def __getitem__(self, which) -> Rows:
@@ -284,21 +286,21 @@ class Rows:
 
     @property
     def places(self) -> np.ndarray:
-        """The places of the first results, in rising order."""
+        """The place of each row's first result; places rise from row to row."""
         return self.words[:, 1]
 
     @property
     def wide(self) -> np.ndarray:
-        """The positions of the wide rows."""
+        """The indices of the wide rows."""
         return np.flatnonzero(self.words[:, 4] < 0)
 
     @property
     def are_numbers(self) -> np.ndarray:
-        """True for each row that is an operation on single numbers."""
+        """True for each row whose operation is on single numbers."""
         return self.words[:, 0] < OWN
 
     def operands(self) -> np.ndarray:
-        """The places of the operands of all rows."""
+        """Return the places of the operands of all rows."""
         wide = self.wide
         if not len(wide):
             found = self.words[:, 2:].ravel()
@@ -309,14 +311,14 @@ class Rows:
         return found[found != 0]
 
     def results(self) -> np.ndarray:
-        """The places of the results of all rows."""
+        """Return the places of the results of all rows."""
         lists = [self.table.results(row)[1:] for row in self.words[self.wide].tolist()]
         others = np.array([p for results in lists for p in results], np.intc)
         return np.concatenate([self.places, others]) if len(others) else self.places
 
     @property
     def uses(self) -> tuple[Place, ...]:
-        """The places of the values that the rows take from outside, each once."""
+        """The places that the rows read but do not compute, each once."""
         operands, own = self.operands(), self.results()
         if len(own) <= FEW:
             return tuple(map(Place, sorted(set(operands.tolist()).difference(own.tolist()))))
@@ -327,11 +329,11 @@ class Rows:
 
     @property
     def operations(self) -> list[Operation]:
-        """The operations, each once."""
+        """The distinct operations of the rows."""
         return [self.table.operation(i) for i in set(self.words[:, 0].tolist())]
 
     def names(self) -> Counter[str]:
-        """The names of the ops, with their number."""
+        """Count the rows by the name of their op."""
         found: Counter[str] = Counter()
         for number, times in zip(*np.unique(self.words[:, 0], return_counts=True)):
             name = self.table.operation(number).name
@@ -339,13 +341,16 @@ class Rows:
         return found
 
     def stretches(self) -> list[Step | Rows]:
-        """The rows as steps, with operations on single numbers together where no other step needs them sooner."""
+        """Return the rows as steps, with runs of operations on single numbers as :class:`Rows`.
+
+        A run goes on past a step on arrays unless that step reads a result of the run.
+        """
         words, are_numbers = self.words, self.are_numbers
         if not are_numbers.any():
             return list(self)
         numbers = words[are_numbers, 1]
         found: list[Step | Rows] = []
-        first = 0  # the first row of the stretch that is open
+        first = 0  # the first row of the open run
 
         def close(end: int) -> None:
             stretch = words[first:end]
@@ -353,7 +358,7 @@ class Rows:
                 stretch = stretch[are_numbers[first:end]]
             found.extend(Rows(self.table, stretch[i : i + LONGEST]) for i in range(0, len(stretch), LONGEST))
 
-        # Operations on single numbers wait to be handled together. Another step comes before them if it needs none.
+        # A run stays open as long as possible. A step on arrays that reads no result of the run goes before it.
         others = np.flatnonzero(~are_numbers)
         start = int(words[0, 1])
         for i, row in zip(others.tolist(), words[others].tolist()):
@@ -367,13 +372,13 @@ class Rows:
 
 
 def _is_among(place: int, places: np.ndarray) -> bool:
-    """True if a place is among rising ones."""
+    """True if a sorted array has a place."""
     at = int(np.searchsorted(places, place))
     return at < len(places) and int(places[at]) == place
 
 
 def joined(table: Table, steps: Iterable[Step | Rows]) -> Rows:
-    """The rows of steps that are rows of a table."""
+    """Return the rows of steps that were made from rows of the table."""
     words = array("i")
     for step in steps:
         if isinstance(step, Rows):
@@ -384,17 +389,17 @@ def joined(table: Table, steps: Iterable[Step | Rows]) -> Rows:
 
 
 def count(steps: Iterable) -> int:
-    """The number of steps, with those of rows."""
+    """Count the steps, including each row of a run."""
     return sum(len(step) if step.__class__ is Rows else 1 for step in steps)
 
 
 def names(step: Step | Rows) -> Counter[str]:
-    """The names of the ops of a step, with their number."""
+    """Count the rows of a step by the name of their op."""
     return step.names() if isinstance(step, Rows) else Counter((step.name,))
 
 
 def expanded(steps: Iterable, unless: Callable = lambda rows: False) -> list[Any]:
-    """Steps with rows, but for those that ``unless`` holds of, as their single steps."""
+    """Replace each run of rows by its steps, except runs for which ``unless`` is true."""
     found: list = []
     for step in steps:
         if isinstance(step, Rows) and not unless(step):

@@ -1,7 +1,8 @@
 """Compare compiled programs with the reference executor: when a program is made, and at some of its calls.
 
-Calls 1, 2, 4, 8, ... of a program are repeated by the reference executor, later where that would take more than 2 % of
-the time of the calls between.
+:mod:`.emission` makes a :class:`Verification` for each program. The reference executor repeats calls 1, 2, 4, 8, ... of
+the program, but later if checks would take more than 2 % of the time of the calls. If the results differ, the caller
+gets the reference executor's, with a warning or error, and the program is not used again.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from .table import Rows
 SHARE = 0.02
 """The largest share of the running time that checks take."""
 ALL_CHECKED = 100
-"""Calls of a program that are all checked in the mode ``"error"``; of those after them one in ``ONE_IN`` is."""
+"""Mode ``"error"``: the number of first calls of a program that are all checked; later, one in ``ONE_IN`` is."""
 ONE_IN = 10
 LONGEST_SEARCH = 20_000
-"""Largest program in which a failed check searches for the wrong op."""
+"""The largest number of rows of a program in which a failed check searches for the wrong op."""
 NEVER, _ALWAYS = itertools.repeat(False), itertools.repeat(True)
 _programs: weakref.WeakSet[Verification] = weakref.WeakSet()
 
@@ -41,11 +42,12 @@ _programs: weakref.WeakSet[Verification] = weakref.WeakSet()
 class Verification:
     """The checks of one emitted function.
 
-    The function begins with ``if next(unchecked, True): return checked(...)``, two names in its globals.
+    The function starts with ``if next(unchecked, True): return checked(...)``; both names are in its globals.
 
     Args:
         scope: the function's globals.
-        steps: the steps that the outputs need, before any became native.
+        rows: the rows that the outputs need, without native code.
+        is_guarded: True if the last output is the truth value of the guards.
         is_sampled: False for a function that a loop calls for each row, which is checked once.
     """
 
@@ -59,7 +61,7 @@ class Verification:
         is_guarded: bool,
         is_sampled: bool,
     ):
-        self._function_of = weakref.ref(function)  # whose globals hold this, and would never be freed with it
+        self._function_of = weakref.ref(function)  # weak, as the function's globals refer to this object
         self._is_guarded = is_guarded
         self._reference = Reference.of_program(program, rows, outputs)
         self._is_sampled = is_sampled
@@ -81,7 +83,7 @@ class Verification:
         self._function.__globals__["unchecked"] = unchecked
 
     def prove(self, inputs: list, outputs: list) -> list | None:
-        """Run the function on inputs whose outputs are known; return its results, or None if they are wrong."""
+        """Run the function on inputs with known outputs; return its results, or None if they are wrong."""
         start = time.perf_counter()
         try:
             found = self._function(*inputs)
@@ -93,14 +95,14 @@ class Verification:
         took = time.perf_counter() - start
         got = self._listed(found)
         if not agree(got, outputs, lambda rounding: self._reference.outputs_for(inputs, rounding)):
-            self._check_after(_ALWAYS)  # the inputs may have been written to, so their call decides
+            self._check_after(_ALWAYS)  # not a fault yet: the trace may have written to the inputs, so compare again
             self._compare(inputs, found)
             return None
         self._wait(took, self._reference.seconds())
         return found
 
     def rounded(self, arrays: list) -> Callable[[Callable], list]:
-        """The outputs for arrays as a function of how results are rounded, see :func:`.agree`."""
+        """Return the outputs for ``arrays`` as a function of a :class:`.Rounding`, see :func:`.agree`."""
 
         def outputs(rounding):
             found = self._reference.outputs_for(arrays, rounding)
@@ -116,7 +118,7 @@ class Verification:
             self._check_after(itertools.repeat(False, max(0, left - calls)))
 
     def reset(self) -> None:
-        """Check at the next call, as settings have changed."""
+        """Check the next call, as settings have changed."""
         if not self.failed and self._function is not None:
             self._check_after(iter(()))
 
@@ -131,7 +133,7 @@ class Verification:
         self._check_after(NEVER)
         if config.check() in ("off", "first"):
             return self._function(*arrays)
-        if profiler.running():  # whose figures are of the program
+        if profiler.running():  # a profile must not include the reference executor
             found = self._function(*arrays)
             self._check_after(iter(()))
             return found
@@ -157,7 +159,7 @@ class Verification:
         return result
 
     def _wait(self, took: float, checking: float) -> None:
-        """Set the next check."""
+        """Schedule the next check."""
         mode = config.check()
         if mode == "always" or (mode == "error" and self._calls < ALL_CHECKED):
             self._calls += 1
@@ -189,7 +191,7 @@ class Verification:
             raise
         got = self._listed(found)
         if self._is_guarded and not (found is not None and want[-1]):
-            got, compared = got[-1:], want[-1:]  # what a program gives that does not hold is not used
+            got, compared = got[-1:], want[-1:]  # outputs are not used if a guard fails
         else:
             compared = want
 
@@ -203,7 +205,8 @@ class Verification:
 
     def _outputs_after(self, error: Exception, arrays) -> list | None:
         """Report an error that the reference executor does not raise, and return its results; None if it raises."""
-        # A guarded program may fail for arrays that take another branch. NumPy's settings ask for FloatingPointError.
+        # A guarded program may fail for arrays that take another branch. A FloatingPointError comes from NumPy's
+        # settings.
         if self._is_guarded or isinstance(error, FloatingPointError):
             return None
         try:
@@ -215,7 +218,7 @@ class Verification:
         return outputs
 
     def _raises_by_rounding(self, arrays) -> bool:
-        """True if errors of rounding decide whether the reference executor raises."""
+        """True if rounding errors decide whether the reference executor raises."""
         for rounding in roundings():
             with np.errstate(all="ignore"), contextlib.suppress(Exception):
                 self._reference.outputs_for(arrays, rounding)
@@ -223,7 +226,7 @@ class Verification:
         return False
 
     def _fail(self, arrays, got: list, want: list) -> None:
-        self.failed = "wrong"  # in the search and in the report nothing is checked
+        self.failed = "wrong"  # so that nothing is checked during the search and the report
         self._check_after(_ALWAYS)
         self._function.sole = None
         part, one, other = self._culprit(arrays)
@@ -270,7 +273,7 @@ def _rounded_result(step: Step, values: dict, place: int, rounding: Callable) ->
 
 
 def reset() -> None:
-    """Have all programs notice that ``config.check()`` has changed."""
+    """Tell all programs that ``config.check()`` has changed."""
     for verification in list(_programs):
         verification.reset()
 

@@ -6,12 +6,12 @@ import numpy as np
 
 
 def positions(pattern) -> tuple[np.ndarray, np.ndarray]:
-    """The rows and columns of a CSC matrix' elements, in storage order."""
+    """Return the rows and columns of a CSC matrix' elements, in storage order."""
     return pattern.indices.astype(np.int64), np.repeat(np.arange(pattern.shape[1]), np.diff(pattern.indptr))
 
 
 def column_colors(pattern) -> np.ndarray:
-    """A colour for each column of a SciPy CSC matrix, assigned greedily; columns of one colour share no row."""
+    """Return a colour for each column of a SciPy CSC matrix, assigned greedily; columns of one colour share no row."""
     rows, columns = pattern.shape
     if np.bincount(pattern.indices, minlength=rows).max(initial=0) == columns:
         return np.arange(columns)
@@ -30,7 +30,7 @@ def column_colors(pattern) -> np.ndarray:
 
 
 def star(pattern) -> np.ndarray:
-    """The colours of a star colouring of a symmetric SciPy CSC matrix' columns, assigned greedily by falling degree."""
+    """Return a star colouring of a symmetric SciPy CSC matrix' columns, assigned greedily by falling degree."""
     count = pattern.shape[0]
     rows, columns = positions(pattern)
     if np.array_equal(rows, columns):
@@ -70,7 +70,7 @@ def _neighbor(first: list, barred: list, hub: int, leaf: int, color: int, color_
 
 
 def _least(forbidden: set) -> int:
-    """The smallest non-negative integer that is not forbidden."""
+    """Return the smallest non-negative integer that is not forbidden."""
     color = 0
     while color in forbidden:
         color += 1

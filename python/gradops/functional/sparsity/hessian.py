@@ -52,7 +52,7 @@ class SparseHessian:
         :meth:`values` has derivatives of every order with respect to all inputs.
 
     Examples:
-        A chain needs three colours whatever its length; also the derivative of an element with respect to a parameter:
+        A chain needs three colours whatever its length; an element can be differentiated with respect to a parameter:
 
         >>> import numpy as np
         >>> import gradops
@@ -113,15 +113,15 @@ class SparseHessian:
         """``func`` as a function of the chosen arguments, with the others fixed to their values in ``inputs``."""
         given = list(inputs)
 
-        def of_chosen(*xs):
+        def chosen_function(*xs):
             for k, x in zip(self.argnums, xs):
                 given[k] = x
             return func(*given)
 
-        return of_chosen
+        return chosen_function
 
     def _found(self, inputs, xs) -> Any:
-        """The analysis of the function for any values of its constants: a constant of 0 would hide dependences."""
+        """Return the analysis of the function, with its constants as arguments: a constant 0 would hide dependences."""
         rest = [
             k for k, x in enumerate(inputs) if k not in self.argnums and isinstance(data_of(x), (np.ndarray, float))
         ]
@@ -140,7 +140,7 @@ class SparseHessian:
         return matrices.program(Flat(flat, (), False), "hvp", product, [*xs, *numbers], xs).analysis
 
     def values(self, *inputs):
-        """The elements in the order of :attr:`pattern`, by columns and in each by rows.
+        """Return the elements in the order of :attr:`pattern`, by columns and in each by rows.
 
         Args:
             *inputs: inputs like the original ones, with the same shapes.
@@ -163,7 +163,7 @@ class SparseHessian:
         return self.elements(linearize(gradient, *xs)[1], xs)
 
     def elements(self, push: Callable, xs: tuple, recorded: bool = False):
-        """The elements at ``xs``; ``push`` maps a tangent for each of ``xs`` to the product with the Hessian, a vector.
+        """Return the elements at ``xs``; ``push`` maps tangents of ``xs`` to the product with the Hessian, a vector.
 
         Products for many colours are computed as one batch, and always if they are ``recorded``.
         """
@@ -180,7 +180,7 @@ class SparseHessian:
         return ops.take(ops.reshape(products, (-1,)), self._places, 0)
 
     def __call__(self, *inputs):
-        """The Hessian as a SciPy CSC matrix of NumPy values; :meth:`values` is differentiable."""
+        """Return the Hessian as a SciPy CSC matrix of NumPy values; :meth:`values` is differentiable."""
         values = ops.convert_to_numpy(data_of(self.values(*inputs)))
         return patterns.csc((values, self.pattern.indices, self.pattern.indptr), self.pattern.shape)
 

@@ -1,15 +1,17 @@
-"""The derivatives of a joint likelihood that its Laplace approximation takes, each a program of its own.
+"""The derivatives of a joint likelihood that Laplace's approximation needs, each as a compiled program.
 
-All are functions of the estimated parameters ``theta`` and the random effects ``u``, as vectors:
+All are functions of the parameters ``theta`` and the random effects ``u``, which are vectors. In formulas, ``f`` is the
+likelihood, ``H`` the elements of its Hessian with respect to ``u``, and ``w`` weights of these elements:
 
-- ``value_and_gradient``: the value and its gradient by ``u``;
-- ``elements``: those of the Hessian by ``u``;
-- ``mode_gradient``, with weights of these and the first gradient: the gradient by ``u`` of the value plus half the
-  elements' weighted sum, and what ``theta_gradient`` can use of it, or None;
-- ``theta_gradient``, with the weights, a direction of ``u`` and the second result of ``mode_gradient``: the gradient of
-  that sum by ``theta`` less the derivatives by ``theta`` of the gradient by ``u`` along the direction.
+- ``value_and_gradient``: ``f`` and its gradient with respect to ``u``;
+- ``elements``: ``H``;
+- ``mode_gradient``: the gradient of ``f + sum(w * H) / 2`` with respect to ``u``, given the gradient of ``f``; and an
+  intermediate result for ``theta_gradient``, or None;
+- ``theta_gradient``: the gradient of ``f + sum(w * H) / 2`` with respect to ``theta``, minus the derivative with
+  respect to ``theta`` of the gradient of ``f`` with respect to ``u`` along a direction.
 
-Where the elements do not depend on ``u`` nothing needs ``mode_gradient``, and ``theta_gradient`` has no direction.
+If ``H`` does not depend on ``u``, ``mode_gradient`` is not needed and ``theta_gradient`` gets no direction.
+:class:`Shared` makes all programs from one trace; :class:`Programs` traces each separately and works for any function.
 """
 
 from __future__ import annotations
@@ -40,27 +42,27 @@ from .strategy import hessian_plan
 
 
 class Programs:
-    """Each of its own trace.
+    """The derivatives, each from a trace of its own.
 
     Args:
         f: the joint likelihood.
-        hessian: by the random effects, which is kept.
-        compiled: makes a compiled function of one.
+        hessian: its Hessian with respect to the random effects.
+        compiled: a function that compiles a function.
 
     Attributes:
-        is_quadratic: whether the elements do not depend on ``u``, as far as is known.
+        is_quadratic: True if the elements are known not to depend on ``u``.
     """
 
     is_quadratic = False
 
     def __init__(self, f: Callable, hessian: SparseHessian, compiled: Callable):
-        def with_determinant(theta, u, weights):
+        def penalised(theta, u, weights):
             return f(theta, u) + ops.sum(weights * hessian.values(theta, u)) / 2
 
         self.hessian = hessian
         self.value_and_gradient = compiled(value_and_grad(f, 1))
         self.elements = hessian.values
-        self._with_determinant = compiled(grad(with_determinant, (1, 0)))
+        self._with_determinant = compiled(grad(penalised, (1, 0)))
         self._along = compiled(lambda theta, u, along: hvp(f, (theta, u), (ops.zeros_like(theta), along))[1][0])
 
     def mode_gradient(self, theta, u, weights, left):
@@ -71,35 +73,34 @@ class Programs:
 
 
 MIN_CALLS_OF_GRADIENT, MIN_CALLS_OF_DERIVATIVES = 12, 40
-"""The calls of the gradient by ``u``, and of the other derivatives, before their programs are compiled.
+"""The numbers of calls of the gradient, and of the other derivatives, before their programs are compiled.
 
-Compilation takes as long as 15 to 80 calls save. A search calls the gradient some five times and a first value up to
+Compilation takes the time that 15 to 80 calls save. A search calls the gradient some five times and a first value up to
 ten times; a fit calls the other derivatives 15 to 40 times.
 """
 
 
 class Shared:
-    """All of one trace, of NumPy's arrays, in which the likelihood runs once.
+    """The derivatives from one trace of NumPy arrays; the likelihood runs once.
 
-    The pattern of the Hessian is what the gradient by ``u`` depends on.
+    The pattern of the Hessian is found as the dependence of the gradient on ``u``.
 
     Attributes:
-        hessian: by the random effects.
-        is_quadratic: whether its elements do not depend on ``u``.
+        hessian: the Hessian with respect to the random effects.
+        is_quadratic: True if its elements do not depend on ``u``.
 
     Raises:
-        JitError: the likelihood looks at values; or it has a derivative of the user's own, whose Hessian need not be
-            symmetric.
+        JitError: the likelihood branches on values, or it has a custom derivative, whose Hessian may be unsymmetric.
     """
 
     def __init__(self, f: Callable, theta: np.ndarray, u: np.ndarray):
-        mine = weakref.proxy(self)  # not a circle, in which the steps of the trace would wait for the search for them
+        mine = weakref.proxy(self)  # a reference cycle would hold the trace until the garbage collector runs
 
-        def all_of(*arrays):  # closes over the likelihood, whose own variables the compiled function then looks at
+        def compute_all(*arrays):  # closes over the likelihood, so that `Compiled` compares what the likelihood reads
             return mine._all(f, *arrays)
 
         self._like = theta, u
-        self._programs: Any = Compiled(all_of, (), split=True)
+        self._programs: Any = Compiled(compute_all, (), split=True)
         self._nothing = np.zeros(u.shape)
         self.hessian: Any = None
         self._weights = np.zeros(0)
@@ -113,8 +114,10 @@ class Shared:
         return self._programs.part(1, theta, u, self._nothing, late=[self._weights], turns=MIN_CALLS_OF_DERIVATIVES)
 
     def mode_gradient(self, theta, u, weights, left):
-        by_u, *whole = self._programs.part(3, theta, u, self._nothing, late=[weights], turns=MIN_CALLS_OF_DERIVATIVES)
-        return (by_u, *whole) if whole else (left + by_u, None)
+        u_gradient, *whole = self._programs.part(
+            3, theta, u, self._nothing, late=[weights], turns=MIN_CALLS_OF_DERIVATIVES
+        )
+        return (u_gradient, *whole) if whole else (left + u_gradient, None)
 
     def theta_gradient(self, theta, u, weights, along, whole):
         along = self._nothing if along is None else along
@@ -122,28 +125,28 @@ class Shared:
         return found if whole is None else whole - found
 
     def _value(self, f, inputs: tuple):
-        """The likelihood, by operations on columns where these are far fewer than its own."""
+        """Return the likelihood, vectorized if that takes far fewer operations."""
         left: list = []  # variables that the likelihood takes as constants
         with traces.watching(left.append, state.readers), traces.watching(left.append, state.leavers):
             value = differentiated(inputs, f, *inputs)
         found = None if left else by_columns(inputs, value)
         return value if found is None else found(*inputs)
 
-    def _elements(self, f, parts: AffineParts, by_u, u):
-        """The elements of the Hessian by ``u``, of which the pattern is then known."""
+    def _elements(self, f, parts: AffineParts, u_gradient, u):
+        """Return the elements of the Hessian with respect to ``u``; the first call finds the pattern."""
         if isinstance(self.hessian, SeparableHessian):
             return self.hessian.elements(parts)
         if self.hessian is None:
-            self.hessian = SparseHessian(f, self._like, 1, _dependence(data_of(by_u), data_of(u)))
+            self.hessian = SparseHessian(f, self._like, 1, _dependence(data_of(u_gradient), data_of(u)))
 
         def product(v):
-            (found,) = forward.push([by_u], [u], [v], True)
+            (found,) = forward.push([u_gradient], [u], [v], True)
             return ops.zeros_like(u) if found is None else found
 
         return self.hessian.elements(product, (u,), True)
 
     def _takes_parts(self, parts: AffineParts) -> bool:
-        """Whether derivatives are taken by the ends of affine maps; what the Hessian is made of is then known."""
+        """True if derivatives go through the ends of affine maps; the first call decides how to compute the Hessian."""
         if self.hessian is None:
             self.hessian = hessian_plan(parts=parts)
         return parts.are_taken or isinstance(self.hessian, SeparableHessian)
@@ -154,29 +157,29 @@ class Shared:
             with traces.watching(_refuse_unnatural):
                 value = self._value(f, inputs)
                 parts = AffineParts(value, inputs[1], along)
-                if by_ends := self._takes_parts(parts):
-                    by_u = parts.gradient()
+                if uses_ends := self._takes_parts(parts):
+                    u_gradient = parts.gradient()
                 else:
-                    (by_u,) = gradients.grad(value, inputs[1], create_graph=True, materialize_grads=True)
-            elements = self._elements(f, parts, by_u, inputs[1])
+                    (u_gradient,) = gradients.grad(value, inputs[1], create_graph=True, materialize_grads=True)
+            elements = self._elements(f, parts, u_gradient, inputs[1])
             weights = u.program.input(np.zeros(self.hessian.pattern.nnz))
             half = ops.sum(weights * elements) / 2
             whole = value + half
         self.is_quadratic = not _needs(data_of(elements), u)
-        found: list = [(value, by_u), elements]
+        found: list = [(value, u_gradient), elements]
         if self.is_quadratic:
             found += _gradients([(whole, None)], inputs[:1])
-        elif by_ends:  # of the elements little depends on u, and the rest goes through the maps once
+        elif uses_ends:  # little of the elements depends on u, and the rest goes through the maps once
             found += _gradients([(whole, None), *parts.falls_along()], inputs[:1])
             found.append(_gradients([(half, None)], inputs[1:]))
         else:
-            found += _gradients([(by_u, along)], inputs[:1])
+            found += _gradients([(u_gradient, along)], inputs[:1])
             found.append(_gradients([(whole, None)], inputs[::-1]))
         return tuple(tuple(map(data_of, x)) if isinstance(x, (tuple, list)) else data_of(x) for x in found)
 
 
 def _needs(y, x: Any) -> bool:
-    """Whether an array is computed from another one, an argument."""
+    """True if an array is computed from another one, which is an argument."""
     if not isinstance(y, Traced):
         return False
     return x.place in needed_rows(x.program, [y.place]).operands()
@@ -184,18 +187,18 @@ def _needs(y, x: Any) -> bool:
 
 def _refuse_unnatural(node) -> None:
     if not traces.is_natural(node.rule):
-        raise JitError("a likelihood with a derivative of the user's own is not compiled at once.")
+        raise JitError("a likelihood with a custom derivative is not compiled from one trace.")
 
 
 def _dependence(y, x: Any):
-    """The pattern of the elements of an array that depend on those of another."""
+    """Return the pattern of the dependence of one array's elements on another's."""
     if not isinstance(y, Traced):
         return np.zeros((x.size, x.size), bool)
     return patterns.pattern(x.program, [y.place], [x.place])
 
 
 def _gradients(pairs: list, xs) -> list:
-    """The gradients of the sum of products of variables with constants, of one number with None."""
+    """Return the gradients of a sum: each variable times its constant; None is the constant of a scalar."""
     pairs = [(y, other) for y, other in pairs if is_active(y)]
     if not pairs:
         return [ops.zeros_like(data_of(x)) for x in xs]

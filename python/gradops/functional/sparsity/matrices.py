@@ -1,4 +1,4 @@
-"""Sparse Jacobians and Hessians: where they can be other than 0, and their elements from a few products.
+"""Sparse Jacobians and Hessians: where they may be nonzero, and their elements from a few products.
 
 The product with a vector is recorded as a program. Where the program's result depends on an element of the vector, the
 matrix may be nonzero; so the pattern follows the derivative rules, including custom gradients. Columns are then
@@ -26,10 +26,10 @@ from .traces import is_natural, watching
 
 
 def sparse_jacobian(at: Point, jvp: Callable, vjp: Callable, create_graph: bool, strict: bool, strategy: str | None):
-    """The Jacobian as CSC matrices, compressed by columns or rows, whichever have fewer colours.
+    """Return the Jacobian as CSC matrices, compressed by columns or rows, whichever have fewer colours.
 
     Raises:
-        ArgumentError, ArgumentTypeError, GradientError: as of :func:`arrays`.
+        ArgumentError, ArgumentTypeError, GradientError: see :func:`arrays`.
     """
     xs = arrays(at, create_graph)
     forwards = program(at.given, "jvp", jvp, xs, xs)
@@ -48,12 +48,12 @@ def sparse_jacobian(at: Point, jvp: Callable, vjp: Callable, create_graph: bool,
 
 
 def sparse_hessian(at: Point, hvp: Callable, create_graph: bool, strict: bool):
-    """The Hessian as CSC matrices, from one Hessian-vector product for each colour of a star colouring.
+    """Return the Hessian as CSC matrices, from one Hessian-vector product for each colour of a star colouring.
 
     With custom derivatives the Hessian need not be symmetric; its columns are then coloured instead.
 
     Raises:
-        ArgumentError, ArgumentTypeError, GradientError: as of :func:`arrays`.
+        ArgumentError, ArgumentTypeError, GradientError: see :func:`arrays`.
     """
     xs = arrays(at, create_graph)
     second = program(at.given, "hvp", hvp, xs, xs)
@@ -66,7 +66,7 @@ def sparse_hessian(at: Point, hvp: Callable, create_graph: bool, strict: bool):
 
 
 def arrays(at: Point, create_graph: bool) -> list[np.ndarray]:
-    """The inputs, as real NumPy arrays.
+    """Return the inputs, as real NumPy arrays.
 
     Raises:
         ArgumentTypeError: tensors of another library, or complex numbers.
@@ -84,7 +84,7 @@ def arrays(at: Point, create_graph: bool) -> list[np.ndarray]:
         raise ArgumentTypeError(f"`{at.name}`: `sparse=True` needs real inputs; got complex ones.", argument="inputs")
     if create_graph:
         raise ArgumentError(
-            f"`{at.name}`: a sparse matrix has no gradient: `create_graph` does not go with `sparse`.",
+            f"`{at.name}`: a sparse matrix has no gradient: `create_graph` cannot be combined with `sparse`.",
             argument="create_graph",
         )
     if recording.get() and any(is_active(x) for x in at.leaves):
@@ -97,7 +97,7 @@ def arrays(at: Point, create_graph: bool) -> list[np.ndarray]:
 
 
 def program(func: Flat, name: str, product: Callable, xs: list, vs: list) -> Any:
-    """The compiled product ``(*xs, *vs)``, a function that returns the list of its parts, with a :class:`Found`.
+    """Return the compiled product ``(*xs, *vs)``, a function that returns the list of its parts, with a :class:`Found`.
 
     For a function made by ``jit`` it is compiled once, like the function itself.
     """

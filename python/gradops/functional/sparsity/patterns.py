@@ -27,7 +27,7 @@ class Plan:
         self.count = int(colors.max(initial=-1)) + 1
 
     def matrix(self, run: Callable, xs: list, vs: list):
-        """The matrix, from the products ``run([*xs, *vectors])`` for each colour; ``vs`` have the vectors' shapes."""
+        """Return the matrix from one product ``run([*xs, *vectors])`` per colour; ``vs`` have the vectors' shapes."""
         products = compressed(run, xs, vs, self.colors)
         pattern = self.pattern
         return csc((products[self.places], pattern.indices.copy(), pattern.indptr.copy()), pattern.shape)
@@ -80,12 +80,12 @@ class Found:
 
 
 def csc(parts, shape):
-    """A SciPy CSC matrix."""
+    """Return a SciPy CSC matrix."""
     return _scipy.sparse.csc_matrix(parts, shape)
 
 
 def pattern(program, outputs: list, sources: list[int]):
-    """A CSC matrix of True where an element of the concatenated ``outputs`` depends on an element of ``sources``."""
+    """Return a CSC matrix of True where an element of the concatenated ``outputs`` depends on one of ``sources``."""
     found = sparsity.dependence(program, outputs, sources)
     rows = [s for sets in found for s in sets.reshape(-1).tolist()]
     lengths = np.fromiter(map(len, rows), int, len(rows))
@@ -97,7 +97,7 @@ def pattern(program, outputs: list, sources: list[int]):
 
 
 def compressed(run: Callable, xs: list, vs: list, colors: np.ndarray) -> np.ndarray:
-    """The products with the sum of the unit vectors of each colour, as columns."""
+    """Return the products with the sum of the unit vectors of each colour, as columns."""
     found = []
     cuts = np.cumsum([v.size for v in vs])[:-1]
     for color in range(int(colors.max(initial=-1)) + 1):
@@ -108,14 +108,14 @@ def compressed(run: Callable, xs: list, vs: list, colors: np.ndarray) -> np.ndar
 
 
 def seeds(colors: np.ndarray, shapes: list[tuple]) -> list[np.ndarray]:
-    """For each colour the sum of its unit vectors, split into parts of these shapes and stacked."""
-    of_colors = (colors == np.arange(int(colors.max(initial=-1)) + 1)[:, None]).astype(float)
-    parts = np.split(of_colors, np.cumsum([math.prod(shape) for shape in shapes])[:-1], 1)
+    """Return the sum of the unit vectors of each colour, stacked and split into parts of these shapes."""
+    one_hot = (colors == np.arange(int(colors.max(initial=-1)) + 1)[:, None]).astype(float)
+    parts = np.split(one_hot, np.cumsum([math.prod(shape) for shape in shapes])[:-1], 1)
     return [part.reshape(len(part), *shape) for part, shape in zip(parts, shapes)]
 
 
 def blocks(matrix, outputs: list, inputs: list) -> list[list]:
-    """The matrix split into blocks by output and input."""
+    """Return the matrix split into blocks by output and input."""
     rows = np.cumsum([0, *(y.size for y in outputs)])
     columns = np.cumsum([0, *(x.size for x in inputs)])
     if len(rows) == len(columns) == 2:

@@ -29,7 +29,7 @@ MAX_ROW_NONZEROS = 64
 
 
 class AffineParts:
-    """The affine maps of a vector ``x`` from which a scalar ``y`` of a function being compiled is computed.
+    """The affine maps of a vector ``x`` that a scalar ``y`` of a function being compiled is computed from.
 
     Args:
         along: an array of ``x``'s shape, an argument of the function: a direction.
@@ -52,13 +52,13 @@ class AffineParts:
 
     @functools.cached_property
     def gradients(self) -> list:
-        """The derivatives of ``y`` with respect to each of the ends, as if no end were computed from another."""
+        """The derivatives of ``y`` with respect to each end, as if no end were computed from another."""
         targets: Any = [GradientEdge(e if isinstance(e, Node) else AccumulateGrad(e), None) for e in self.ends]  # type: ignore[arg-type]
         found = engine.run([self._y], [engine.seed(self._y, None, True)], True, True, targets, self._others)
         return [found[key(edge)][1] if key(edge) in found else None for edge in self.ends]
 
     def gradient(self) -> Any:
-        """The derivatives of ``y`` with respect to ``x``, from the derivatives with respect to the ends."""
+        """Return the derivatives of ``y`` with respect to ``x``, from the derivatives with respect to the ends."""
         pairs = [(g, edge) for g, edge in zip(self.gradients, self.ends) if g is not None]
         roots = [attach(data_of(g), edge) if isinstance(edge, Node) else edge for g, edge in pairs]
         found = engine.run(roots, [g for g, _ in pairs], True, True, [self._x])
@@ -78,7 +78,7 @@ class AffineParts:
         return found
 
     def _sorted(self, nodes: list[Node]) -> tuple[list, set[int]]:
-        """The results that are affine in ``x`` and used by other operations, and the keys of these other operations."""
+        """Return the results that are affine in ``x`` and used by other operations, and these operations' keys."""
         moving = {key(self._x)}  # nodes that depend on x
         ends: dict[int, Any] = {}
         others: set[int] = set()
@@ -111,16 +111,16 @@ class AffineParts:
         return [ends[place] for place in sorted(ends)], others
 
     def pattern(self):
-        """A CSC matrix of True where the matrix of the maps may be nonzero."""
+        """Return a CSC matrix of True where the matrix of the maps may be nonzero."""
         return self._pattern([self._tangents[key(edge)] for edge in self.ends], [self._along])
 
     @property
     def are_taken(self) -> bool:
-        """Whether the derivatives by the ends are recorded, and so best taken."""
+        """True if the derivatives with respect to the ends are recorded, and should be used."""
         return bool(self._products)
 
     def pattern_by_ends(self):
-        """A CSC matrix of True where the Hessian with respect to the ends may be nonzero."""
+        """Return a CSC matrix of True where the Hessian with respect to the ends may be nonzero."""
         self._directions = [self._program.source(np.ones(edge.shape)) for edge in self.ends]
         self._products = self._second(list(map(wrap, self._directions)))
         return self._pattern(self._products, self._directions)
@@ -135,7 +135,7 @@ class AffineParts:
         return [None if g is None else next(found) for g in self.gradients]
 
     def columns(self, colors: np.ndarray):
-        """For each colour, a row for all ends: the sum of the maps' columns of that colour."""
+        """Return, for each colour, a row for all ends: the sum of the maps' columns of that colour."""
 
         def moved(seed):
             tangents: dict[int, Any] = {key(self._x): seed}
@@ -146,7 +146,7 @@ class AffineParts:
         return traces.together(moved, patterns.seeds(colors, [self._x.shape]))
 
     def products(self, colors: np.ndarray):
-        """For each colour, a row: the sum of the columns of that colour of the Hessian with respect to the ends."""
+        """Return a row per colour: the sum of that colour's columns of the Hessian with respect to the ends."""
         if self._products and not colors.any():  # reuse the product that showed the pattern, with directions of ones
             for direction in self._directions:
                 self._program.settle(direction)
@@ -163,7 +163,7 @@ def _variables(tangent) -> list:
 
 
 def _whole(part, edge):
-    """A tangent in its value's shape; zeros for None."""
+    """Return a tangent broadcast to its value's shape; zeros for None."""
     if part is None:
         return np.zeros(edge.shape)
     return part if tuple(part.shape) == tuple(edge.shape) else ops.broadcast_to(part, tuple(edge.shape))
@@ -198,21 +198,21 @@ class SeparableHessian:
         self.pays, self.pattern = False, None
         if pairs.sum() > MAX_TERMS_PER_ELEMENT * (size + count) * count:
             return
-        of = np.repeat(np.arange(len(row)), pairs)  # the element of G in each term
-        number = np.arange(len(of)) - np.repeat(np.cumsum(pairs) - pairs, pairs)
-        width = lengths[column[of]]
-        i = maps.indices[starts[row[of]] + number // width].astype(np.int64)
-        j = maps.indices[starts[column[of]] + number % width]
-        kept = (row[of] != column[of]) | (i >= j)
-        of, i, j = of[kept], i[kept], j[kept]
+        element = np.repeat(np.arange(len(row)), pairs)  # the element of G in each term
+        number = np.arange(len(element)) - np.repeat(np.cumsum(pairs) - pairs, pairs)
+        width = lengths[column[element]]
+        i = maps.indices[starts[row[element]] + number // width].astype(np.int64)
+        j = maps.indices[starts[column[element]] + number % width]
+        kept = (row[element] != column[element]) | (i >= j)
+        element, i, j = element[kept], i[kept], j[kept]
         low, places = np.unique(np.minimum(i, j) * count + np.maximum(i, j), return_inverse=True)
         order = np.argsort(places, kind="stable")
-        of, i, j, self._places = of[order], i[order], j[order], places[order]
-        at, color = (part[once][of] for part in plan.places)
+        element, i, j, self._places = element[order], i[order], j[order], places[order]
+        at, color = (part[once][element] for part in plan.places)
         self._colors, self._colors_of_ends = colors, plan.colors
-        self._of_ends = color * size + at
-        self._of_maps = colors[i] * size + row[of], colors[j] * size + column[of]
-        self._times = np.where((i == j) & (row[of] != column[of]), 2.0, 1.0)  # both orders of the two ends
+        self._end_indices = color * size + at
+        self._map_indices = colors[i] * size + row[element], colors[j] * size + column[element]
+        self._times = np.where((i == j) & (row[element] != column[element]), 2.0, 1.0)  # both orders of the two ends
         self._count = len(low)
         columns, rows = np.divmod(low, count)
         every = np.sort(np.concatenate([low, (rows * count + columns)[rows != columns]]))
@@ -221,14 +221,14 @@ class SeparableHessian:
         starts = np.searchsorted(columns, np.arange(count + 1))
         self.pattern = patterns.csc((np.ones(len(every), bool), rows, starts), (count, count))
         products = int(colors.max(initial=0) + plan.colors.max(initial=0)) + 2
-        self.pays = len(of) < _saved(starts, products, size + count)
+        self.pays = len(element) < _saved(starts, products, size + count)
 
     def elements(self, parts: AffineParts):
-        """The elements of ``H``, in the order of its pattern."""
+        """Return the elements of ``H`` in the order of its pattern."""
         maps = ops.reshape(parts.columns(self._colors), (-1,))
-        by_ends = ops.reshape(parts.products(self._colors_of_ends), (-1,))
-        first, second = (ops.take(maps, places, 0) for places in self._of_maps)
-        terms = first * second * self._times * ops.take(by_ends, self._of_ends, 0)
+        end_products = ops.reshape(parts.products(self._colors_of_ends), (-1,))
+        first, second = (ops.take(maps, places, 0) for places in self._map_indices)
+        terms = first * second * self._times * ops.take(end_products, self._end_indices, 0)
         return ops.take(ops.segment_sum(terms, self._places, self._count), self._all, 0)
 
 
@@ -247,12 +247,12 @@ def may_pay(maps) -> bool:
 
 
 def _saved(starts: np.ndarray, products: int, size: int) -> int:
-    """The number of elements of products saved, at a lower bound of the colours: the nonzeros of the largest column."""
+    """Return how many elements of products are saved, assuming as many colours as the fullest column has nonzeros."""
     return (int(np.diff(starts).max(initial=0)) - products) * size
 
 
 def _drop_linear_rows(maps, rows: np.ndarray):
-    """The maps without the other rows, whose ends enter ``y`` linearly, such as sums of all effects."""
+    """Return the maps without nonzeros in other rows, whose ends enter ``y`` linearly, such as sums of all effects."""
     bends = np.zeros(maps.shape[0], bool)
     bends[rows] = True
     remaining = patterns.csc((bends[maps.indices], maps.indices, maps.indptr), maps.shape)

@@ -32,7 +32,7 @@ def is_natural(rule) -> bool:
 
 
 def together(move: Callable, seeds: list[np.ndarray]):
-    """The results of ``move`` for each row of seeds, computed as one differentiable batch.
+    """Return the results of ``move`` for each row of seeds, computed as one differentiable batch.
 
     ``move`` takes and returns variables. Values that do not depend on the seeds are shared by all members; their
     gradient is the sum over the members.
@@ -65,7 +65,7 @@ def together(move: Callable, seeds: list[np.ndarray]):
 
 
 def _summed(rule: Rule, within: list[bool], count: int, level: int) -> Rule:
-    """The rule of an operation in a batch, with gradients of edges outside of the batch summed over its members."""
+    """Return the rule of an operation in a batch; gradients of edges outside of it are summed over the members."""
 
     def vjp(g, saved, node):
         found = rule.pull(g, saved, node.edges) if rule.vjp is None else rule.vjp(g, saved, node)
