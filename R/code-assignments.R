@@ -2,7 +2,7 @@
 # names as R's vectors do.
 
 fill_part <- function(x, ..., value) { # nolint: cyclocomp_linter. The fast path comes first.
-  filled <- if (is.environment(value)) assign_number(x, value, ...)
+  filled <- if (is.environment(value)) assigned_number(x, value, ...)
   if (!is.null(filled)) {
     return(filled)
   }
@@ -30,7 +30,11 @@ fill_part <- function(x, ..., value) { # nolint: cyclocomp_linter. The fast path
   base::`[<-`(x, ..., value = value)
 }
 
-fill_element <- function(x, ..., value) {
+fill_element <- function(x, ..., value) { # nolint: cyclocomp_linter. The same.
+  filled <- if (is.environment(value)) assigned_number(x, value, ...)
+  if (!is.null(filled)) {
+    return(filled)
+  }
   if (is.object(x) && finds_method(parent.frame(), "[[<-", x, registered = FALSE)) {
     return(called_from(parent.frame(), "[[<-", "base")(x, ..., value = value))
   }
@@ -70,9 +74,11 @@ is_held <- function(x, value) {
 # The indices as a list, with NULL for an empty one.
 places_of <- function(...) {
   if (...length() == 1L) { # as most are
-    return(list(if (!missing(..1)) ..1 %||% integer()))
+    return(list(if (!missing(..1)) if (is.null(..1)) integer() else ..1))
   } else if (...length() == 2L) {
-    return(list(if (!missing(..1)) ..1 %||% integer(), if (!missing(..2)) ..2 %||% integer()))
+    return(list(
+      if (!missing(..1)) if (is.null(..1)) integer() else ..1, if (!missing(..2)) if (is.null(..2)) integer() else ..2
+    ))
   }
   written <- as.list(substitute(list(...)))[-1L]
   lapply(seq_along(written), function(i) {
@@ -201,30 +207,10 @@ named_place <- function(place, names, call) {
 
 # This costs a few microseconds for each tensor, and only in functions that leave elements out: see leaves_out().
 
-# The longest chain of remembered results: each one keeps its arguments alive.
-deepest <- 32L
-
-# Functions with finite derivatives at finite numbers. `exp()` is not among them, as it may overflow.
-are_smooth <- c("+", "-", "*", "sin", "cos", "tanh", "atan", "abs")
-
-# Remember that `f` of `arguments` made `result` elementwise. `smooth` is TRUE for the functions above.
+# Remember that `f` of `arguments` made `result` elementwise. `f`: a function, which is `smooth` if its derivatives are
+# finite at finite numbers, or the name of one of base R's, of which src/made.c knows it.
 made_by <- function(result, f, arguments, smooth = TRUE) {
-  if (is.null(state$replaces) || !is.environment(result) || inside() == 0) {
-    return(result)
-  }
-  depth <- if (smooth) 0L else 1L
-  for (x in arguments) {
-    if (is.environment(x)) {
-      depth <- max(depth, attr(x, "gradops_made", TRUE)$depth + 1L)
-    } else if (depth == 0L && is.numeric(x) && !all(is.finite(x))) {
-      depth <- 1L
-    }
-  }
-  if (depth > 0L && depth <= deepest) {
-    noted <- new.env(parent = emptyenv())
-    attr(result, "gradops_made") <- list(f = f, arguments = arguments, depth = depth, noted = noted)
-  }
-  result
+  if (is.null(state$replaces)) result else .Call(C_made_by, state, result, f, arguments, smooth)
 }
 
 # `x` after logicals of its length select some elements; the others are computed again, as above.
@@ -286,15 +272,16 @@ doubtful <- function(x, size = length(x)) {
   if (is.null(making)) {
     return(FALSE)
   }
-  if (is.null(making$noted$doubtful)) {
+  if (is.null(making$doubtful)) {
     places <- logical(size)
     for (part in making$arguments) if (isTRUE(length(part) == size)) places <- places | doubtful(part, size)
     for (part in c(list(x), making$arguments)) {
       if (isTRUE(length(part) == size)) places[doubtful_numbers(part)] <- TRUE
     }
-    making$noted$doubtful <- base::as.vector(places)
+    making$doubtful <- base::as.vector(places)
+    attr(x, "gradops_made") <- making
   }
-  making$noted$doubtful
+  making$doubtful
 }
 
 doubtful_numbers <- function(x) {

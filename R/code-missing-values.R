@@ -118,8 +118,8 @@ elementwise_past_missing <- function(method) {
         return(past_missing(arguments, method))
       }
     }
-    if (is.null(state$heard) && is.null(state$replaces) && has_log(value)) {
-      return(value)
+    if (is.null(state$heard) && has_log(value)) { # as most are in loops; a log has no time series
+      return(made_by(value, whole, arguments, FALSE))
     }
     result <- if (is.null(state$heard)) value else hear_nan(unheard(value), arguments, sys.call(-1L))
     for (x in arguments) if (has_time(x)) return(with_time(result, time_of(x)))

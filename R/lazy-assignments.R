@@ -25,58 +25,22 @@ assign_pending <- function(x, places, value) {
   } else {
     call_core("interop.r.part", operand(value), log$base, length(cells))
   }
-  if (identical(class(part), class(x))) append_to(log, x, cells, part)
+  if (!identical(class(part), class(x))) {
+    return(NULL)
+  }
+  if (max(cells) > length(log$from)) { # written without a copy: R copies a vector that anything else refers to
+    from <- log$from
+    log$from <- NULL
+    from[max(cells)] <- NA
+    log$from <- from
+  }
+  .Call(C_append_assigned, state, log, x, as.vector(cells), part)
 }
 
 # The fast path in most loops of compiled functions: a number in the log of operations, assigned to one existing
-# position.
-assign_number <- function(x, value, ...) {
-  log <- log_of_numbers(x)
-  cell <- if (!is.null(log)) cell_of(log, ...)
-  if (!is.null(cell) && is_number_of(value, log, x)) append_to(log, x, cell, value)
-}
-
-# The position of the element at one index for each dimension of a vector or a matrix; NULL for any other index.
-cell_of <- function(log, ...) {
-  dim <- log$dim
-  count <- length(dim)
-  if (...length() != count || count > 2L || missing(..1) || count == 2L && missing(..2)) {
-    return(NULL)
-  }
-  row <- ..1
-  rows <- if (count == 1L) length(log$from) else dim[1L] # a vector may have grown
-  if (!is_position(row) || is.object(row) || row >= rows + 1) {
-    return(NULL)
-  }
-  if (count == 1L) {
-    return(as.integer(row))
-  }
-  column <- ..2
-  if (is_position(column) && !is.object(column) && column < dim[2L] + 1) {
-    as.integer(row) + (as.integer(column) - 1L) * as.integer(rows)
-  }
-}
-
-# The log of an array whose newest handle is `x`, if it holds numbers of the current log of operations.
-log_of_numbers <- function(x) {
-  log <- if (is.environment(x) && is.environment(state$scalars)) own_log(x)
-  if (identical(log$scalars, state$scalars) && is.null(names_tensor(x))) log
-}
-
-is_number_of <- function(value, log, x) {
-  identical(.subset2(value, "gradops_log"), log$scalars) && is_scalar(value) && identical(oldClass(value), oldClass(x))
-}
-
-append_to <- function(log, x, cells, part) {
-  log$count <- log$count + 1L
-  write_within(log, "entries", log$count, list(list(cells = as.vector(cells), part = part)))
-  write_within(log, "from", cells, log$count)
-  dim <- if (length(log$dim) == 1L) length(log$from) else log$dim
-  handle <- lazy_handle(log, log$count, dim)
-  assign("gradops_within", surroundings(), envir = handle)
-  attributes(handle) <- attributes(x)[c("class", "gradops_dimnames", "gradops_names")]
-  state$lazy <- TRUE
-  handle
+# position. NULL for anything else.
+assigned_number <- function(x, value, ...) {
+  if (is.environment(x) && !is.null(state$scalars)) .Call(C_assigned_number, state, x, places_of(...), value)
 }
 
 # The value of `x[...]`, if a pending assignment or the tensor before them has it; else NULL.
@@ -130,14 +94,6 @@ new_log <- function(x) {
     ),
     parent = emptyenv()
   )
-}
-
-# Write into a vector of the log without a copy: R copies a vector that anything else refers to.
-write_within <- function(log, name, at, value) {
-  vector <- log[[name]]
-  log[[name]] <- NULL
-  vector[at] <- value
-  log[[name]] <- vector
 }
 
 # The log whose newest entry belongs to `x`; NULL if `x` has its tensor.

@@ -40,10 +40,6 @@ is_logged <- function(x) {
   is_lazy(x) && !is_pending(x)
 }
 
-is_scalar <- function(x) {
-  is_lazy(x) && is.null(.subset2(x, "gradops_dim"))
-}
-
 # Make the tensors of lazy arguments before a call of Python.
 make_lazy <- function(arguments) {
   for (x in arguments) if (is.environment(x)) lazy_whole(x)

@@ -14,7 +14,7 @@ Ops_tensor <- function(e1, e2) {
     # Loops have thousands of operations, whose results are nearly all numbers of a log.
     logged <- .Call(C_operation_in_log, state, .Generic, e1, e2, TRUE)
     if (is.environment(logged) && is.null(.subset2(logged, "gradops_dim"))) {
-      return(if (is.null(state$replaces)) logged else made_by_operator(logged, .Generic, e1, e2))
+      return(made_by(logged, .Generic, list(e1, e2)))
     }
   }
   if (!is.null(state$observations) && (is_observed(e1) || !missing(e2) && is_observed(e2))) {
@@ -60,16 +60,7 @@ is_bare <- function(x) {
 }
 
 made_by_operator <- function(result, operator, e1, e2) {
-  if (is.null(state$replaces) || inside() == 0) {
-    return(result)
-  }
-  alone <- missing(e2)
-  if (has_made_nothing(e1) && (alone || has_made_nothing(e2)) && !is.na(match(operator, are_smooth))) {
-    return(result) # as most are
-  }
-  smooth <- operator %in% are_smooth || !alone && !is.environment(e2) && is.numeric(e2) &&
-    isTRUE(all(if (operator == "/") e2 != 0 else operator == "^" & e2 >= 0 & e2 == round(e2)))
-  made_by(result, get(operator, baseenv()), if (alone) list(e1) else list(e1, e2), smooth)
+  made_by(result, operator, if (missing(e2)) list(e1) else list(e1, e2))
 }
 
 operate_by_position <- function(operator, e1, e2, call) {
@@ -96,10 +87,6 @@ operate_by_position <- function(operator, e1, e2, call) {
     `!` = keep_names(call_op("logical_not", e1), e1),
     e1
   )
-}
-
-has_made_nothing <- function(x) {
-  if (is.environment(x)) is.null(attr(x, "gradops_made", TRUE)) else !is.numeric(x) || all(is.finite(x))
 }
 
 arithmetic <- c("+", "-", "*", "/", "^", "%%", "%/%")
@@ -223,7 +210,7 @@ Math_tensor <- function(x, ...) { # nolint: cyclocomp_linter. The quick way stan
   if (!is.null(op) && !is.null(state$scalars) && is.null(state$heard)) {
     logged <- .Call(C_operation_in_log, state, op, x, 0, TRUE)
     if (is.environment(logged)) {
-      return(made_by(logged, get(.Generic, baseenv()), list(x), .Generic %in% are_smooth))
+      return(made_by(logged, .Generic, list(x)))
     }
   }
   if (!is.null(state$missing) && !startsWith(.Generic, "cum") && is_marked(x)) {
@@ -240,12 +227,12 @@ Math_tensor <- function(x, ...) { # nolint: cyclocomp_linter. The quick way stan
   }
   result <- if (is.character(f)) {
     made <- function_in_log(f, x) %||% keep_names(as_large(call_op(f, x), x), x)
-    made_by(made, get(.Generic, baseenv()), list(x), .Generic %in% are_smooth)
+    made_by(made, .Generic, list(x))
   } else if (is.function(f)) {
     if (startsWith(.Generic, "cum")) {
       with_names(f(x, ...), names_tensor(x))
     } else {
-      made_by(keep_names(f(x, ...), x), get(.Generic, baseenv()), list(x, ...), FALSE)
+      made_by(keep_names(f(x, ...), x), .Generic, list(x, ...))
     }
   } else {
     no_method(.Generic, environment())

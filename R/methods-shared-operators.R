@@ -44,7 +44,7 @@ shared_operator <- function(operator) { # nolint: cyclocomp_linter. The function
       if (missing(e2)) minus_in_log(operator, e1) else .Call(C_operation_in_log, state, operator, e1, e2, TRUE)
     }
     if (is.environment(logged) && is.null(.subset2(logged, "gradops_dim"))) {
-      return(if (is.null(state$replaces)) logged else made_by_operator(logged, operator, e1, e2)) # as in Ops_tensor()
+      return(made_by_operator(logged, operator, e1, e2)) # as in Ops_tensor()
     }
     if (is.logical(logged)) logged <- operation_in_log(operator, e1, e2)
     if (!is.null(logged)) {

@@ -1,5 +1,5 @@
-/* Logs of operations (R/lazy-scalars.R, lazy-vectors.R): what happens once for each operation of a loop on numbers, short
- * vectors and small matrices, whose elements are noted one by one. */
+/* Logs of operations (R/lazy-scalars.R, lazy-vectors.R): what happens once for each operation of a loop on numbers,
+ * short vectors and small matrices, whose elements are noted one by one. Logs of assignments (R/lazy-assignments.R). */
 
 #include <limits.h>
 #include <stdio.h>
@@ -14,7 +14,8 @@
 static SEXP s_scalars, s_missing, s_in_time, s_codes, s_begun, s_words, s_used, s_count, s_make_room, s_classes;
 static SEXP s_is, s_dim, s_log, s_names, s_dimnames, s_convert, s_pyobj, s_elements, s_input, s_extent;
 static SEXP s_no_vectors, s_more, s_plus, s_times, s_entries, s_from, s_extents;
-static SEXP home, getter;
+static SEXP s_within, s_surroundings, s_lazy;
+static SEXP home, getter, entry_names;
 
 SEXP value_in(SEXP frame, SEXP name)
 {
@@ -487,30 +488,99 @@ static int positions_of(SEXP place, double size, int limit, double **positions)
     return left <= limit ? left : 0;
 }
 
-/* The value that was last assigned to one place of an array (R/lazy-assignments.R); NULL where R's code must find it. */
-static SEXP assigned_part(SEXP x, SEXP places)
+/* Logs of assignments (R/lazy-assignments.R) ---------------------------------------------------------------------- */
+
+/* The place of one existing element in an array whose newest handle is `x`; below 0 where R's code must find it. */
+static R_xlen_t cell_of(SEXP x, SEXP places)
 {
     SEXP log = value_in(x, s_log), from = value_in(log, s_from), dim = value_in(log, s_extents);
     int rank = (int) XLENGTH(places);
-    if (TYPEOF(from) != INTSXP || Rf_asInteger(value_in(log, s_count)) != Rf_asInteger(value_in(x, s_is))) {
-        return R_NilValue;
-    }
-    if (rank > 1 && (XLENGTH(dim) != rank || (TYPEOF(dim) != INTSXP && TYPEOF(dim) != REALSXP))) return R_NilValue;
+    if (TYPEOF(from) != INTSXP || Rf_asInteger(value_in(log, s_count)) != Rf_asInteger(value_in(x, s_is))) return -1;
+    if (rank > 1 && (XLENGTH(dim) != rank || (TYPEOF(dim) != INTSXP && TYPEOF(dim) != REALSXP))) return -1;
     R_xlen_t cell = 0, stride = 1;
     for (int k = 0; k < rank; k++) {
         SEXP place = VECTOR_ELT(places, k);
-        if (place == R_NilValue || XLENGTH(place) != 1 || Rf_isObject(place)) return R_NilValue;
+        if (TYPEOF(place) != INTSXP && TYPEOF(place) != REALSXP) return -1;
+        if (XLENGTH(place) != 1 || Rf_isObject(place)) return -1;
         double at = Rf_asReal(place), length = (double) XLENGTH(from);
         if (rank > 1) length = TYPEOF(dim) == INTSXP ? INTEGER(dim)[k] : REAL(dim)[k];
-        if (!(at >= 1 && at < length + 1)) return R_NilValue;
+        if (!(at >= 1 && at < length + 1)) return -1;
         cell += stride * ((R_xlen_t) at - 1);
         stride *= (R_xlen_t) length;
     }
-    int last = INTEGER(from)[cell];
+    return rank ? cell : -1;
+}
+
+/* The value that was last assigned to one place; NULL where R's code must find it. */
+static SEXP assigned_part(SEXP x, SEXP places)
+{
+    R_xlen_t cell = cell_of(x, places);
+    SEXP log = value_in(x, s_log);
+    int last = cell < 0 ? 0 : INTEGER(value_in(log, s_from))[cell];
     if (last == NA_INTEGER || last < 1) return R_NilValue;
     SEXP entry = VECTOR_ELT(value_in(log, s_entries), last - 1); /* cells and their part */
     return XLENGTH(VECTOR_ELT(entry, 0)) == 1 ? VECTOR_ELT(entry, 1) : R_NilValue;
 }
+
+/* `x` after `part` is assigned to `cells`, integers from 1 within the array: the newest handle of `log`. */
+static SEXP append_assigned(SEXP state, SEXP log, SEXP x, SEXP cells, SEXP part)
+{
+    SEXP from = value_in(log, s_from), entries = value_in(log, s_entries);
+    SEXP dim = value_in(log, s_extents), within = value_in(state, s_surroundings);
+    int count = Rf_asInteger(value_in(log, s_count));
+    SEXP entry = PROTECT(Rf_allocVector(VECSXP, 2)), is = PROTECT(Rf_ScalarInteger(count + 1));
+    SET_VECTOR_ELT(entry, 0, cells);
+    SET_VECTOR_ELT(entry, 1, part);
+    Rf_setAttrib(entry, R_NamesSymbol, entry_names);
+    if (XLENGTH(dim) == 1) dim = Rf_ScalarInteger((int) XLENGTH(from)); /* a vector may have grown */
+    PROTECT(dim);
+    SEXP handle = PROTECT(lazy_handle(log, is, dim));
+    Rf_defineVar(s_within, within == R_NilValue ? Rf_ScalarReal(0) : within, handle);
+    SEXP kept[] = {R_ClassSymbol, s_dimnames, s_names};
+    for (int k = 0; k < 3; k++) {
+        SEXP value = Rf_getAttrib(x, kept[k]);
+        if (value != R_NilValue) Rf_setAttrib(handle, kept[k], value);
+    }
+    if (MAYBE_SHARED(from)) from = Rf_duplicate(from);
+    PROTECT(from);
+    if (count >= XLENGTH(entries) || MAYBE_SHARED(entries)) { /* room for as many again */
+        SEXP longer = Rf_allocVector(VECSXP, 2 * (R_xlen_t) count + 8);
+        for (int k = 0; k < count; k++) SET_VECTOR_ELT(longer, k, VECTOR_ELT(entries, k));
+        entries = longer;
+    }
+    PROTECT(entries);
+    /* The log changes only now, as an error above must leave it as it was. */
+    SET_VECTOR_ELT(entries, count, entry);
+    for (R_xlen_t i = 0; i < XLENGTH(cells); i++) INTEGER(from)[INTEGER(cells)[i] - 1] = count + 1;
+    Rf_defineVar(s_entries, entries, log);
+    Rf_defineVar(s_from, from, log);
+    Rf_defineVar(s_count, is, log);
+    Rf_defineVar(s_lazy, Rf_ScalarLogical(1), state);
+    UNPROTECT(6);
+    return handle;
+}
+
+/* `x[...] <- value` of a number of the log of operations, at one existing element of an array that holds such numbers,
+ * as in most loops; NULL for anything else. */
+static SEXP assigned_number(SEXP state, SEXP x, SEXP places, SEXP value)
+{
+    SEXP numbers = value_in(state, s_scalars), log = TYPEOF(x) == ENVSXP ? value_in(x, s_log) : R_NilValue;
+    if (TYPEOF(numbers) != ENVSXP || TYPEOF(log) != ENVSXP || value_in(log, s_scalars) != numbers) return R_NilValue;
+    if (TYPEOF(value) != ENVSXP || value_in(value, s_log) != numbers || value_in(value, s_dim) != R_NilValue) {
+        return R_NilValue;
+    }
+    SEXP ours = Rf_getAttrib(x, R_ClassSymbol), theirs = Rf_getAttrib(value, R_ClassSymbol);
+    if ((ours != theirs && !R_compute_identical(ours, theirs, 16)) || Rf_getAttrib(x, s_names) != R_NilValue) {
+        return R_NilValue;
+    }
+    R_xlen_t cell = cell_of(x, places);
+    if (cell < 0) return R_NilValue;
+    SEXP at = PROTECT(Rf_ScalarInteger((int) cell + 1)), handle = append_assigned(state, log, x, at, value);
+    UNPROTECT(1);
+    return handle;
+}
+
+/* Parts --------------------------------------------------------------------------------------------------------- */
 
 /* `x[...]` of a few elements, as a number or a vector; NA where R's code must find the dimensions of `x` first, begin the
  * log, or make `x` its input. `places`: an index for each dimension, or one, NULL for all. */
@@ -591,6 +661,9 @@ static SEXP start_logs(SEXP namespace, SEXP call, SEXP most_together)
     most = Rf_asInteger(most_together);
     R_PreserveObject(home = namespace);
     R_PreserveObject(getter = call);
+    R_PreserveObject(entry_names = Rf_allocVector(STRSXP, 2));
+    SET_STRING_ELT(entry_names, 0, Rf_mkChar("cells"));
+    SET_STRING_ELT(entry_names, 1, Rf_mkChar("part"));
     return R_NilValue;
 }
 
@@ -606,6 +679,9 @@ static const R_CallMethodDef methods[] = {
     {"joined_in_log", (DL_FUNC) &joined_in_log, 3},
     {"product_in_log", (DL_FUNC) &product_in_log, 4},
     {"part_in_log", (DL_FUNC) &part_in_log, 4},
+    {"append_assigned", (DL_FUNC) &append_assigned, 5},
+    {"assigned_number", (DL_FUNC) &assigned_number, 4},
+    {"made_by", (DL_FUNC) &made_by, 5},
     {"program", (DL_FUNC) &program, 2},
     {"run_program", (DL_FUNC) &run_program, 3},
     {"are_same", (DL_FUNC) &are_same, 1},
@@ -637,6 +713,9 @@ void attribute_visible R_init_gradops(DllInfo *library)
     s_entries = Rf_install("entries");
     s_from = Rf_install("from");
     s_extents = Rf_install("dim");
+    s_within = Rf_install("gradops_within");
+    s_surroundings = Rf_install("surroundings");
+    s_lazy = Rf_install("lazy");
     s_more = Rf_install("more");
     s_plus = Rf_install("+");
     s_times = Rf_install("*");

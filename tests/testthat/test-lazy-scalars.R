@@ -262,6 +262,76 @@ test_once("random functions of scalars, compiled and uncompiled", {
   }
 })
 
+# Assignments of numbers to elements of vectors, matrices and copies, by indices of each kind.
+assignments <- function(p, plan, size) {
+  set <- function(x, i, value) {
+    x[i] <- value
+    x
+  }
+  h <- plan$prototype(size)
+  names(h) <- plan$names
+  m <- matrix(0.5, size, 2L, dimnames = plan$dimnames)
+  cube <- array(0.25, c(size, 2, 2))
+  copy <- h
+  kept <- list(h)
+  for (step in plan$steps) {
+    i <- step$i
+    j <- step$j
+    s <- tanh(p[1] * m[j, 1] + h[i] * p[2] - copy[j]) + m[i + size] * step$k + kept[[1]][j] + cube[j, step$p, 2]
+    switch(step$kind,
+      h[i] <- s,
+      m[i, step$p] <- s,
+      copy[i + 0.7] <- s,
+      m[i + size] <- s,
+      h[length(h) + 1] <- s,
+      copy <- h,
+      h <- copy,
+      copy <- set(h, i, s),
+      kept <- list(h, m),
+      kept[[1]][i] <- s,
+      h[[i]] <- s,
+      m[[j, 2L]] <- s,
+      h[c(i, i %% size + 1)] <- s,
+      h[-i] <- h[-i] / 2,
+      m[j, ] <- s * p,
+      m[i, 1] <- 3L,
+      h[seq_along(h) == i] <- s,
+      m[, 2] <- m[, 1] + s,
+      cube[i, 2, step$p] <- s,
+      cube[j, step$p, 2] <- s * cube[i, 2, 1]
+    )
+  }
+  weighted <- function(x) sum(x * seq_along(x))
+  c(weighted(h), weighted(m), sum(copy^2), weighted(kept[[1]]), weighted(cube) + m[size, 2])
+}
+
+test_once("random assignments to elements, compiled and uncompiled, give what they give to R's numbers", {
+  skip_without("numpy")
+  local_backend("numpy")
+  environment(assignments) <- globalenv()
+  withr::local_seed(20261129)
+  x <- c(0.3, -0.7)
+  for (round in seq_len(12 * max(1, as.numeric(Sys.getenv("GRADOPS_LONG", "0"))))) {
+    size <- if (round %% 2 == 0) 40 else 3 # short vectors have a log of their own
+    plan <- list(
+      prototype = list(numeric, integer, logical)[[sample(3, 1)]],
+      names = if (runif(1) < 0.2) paste0("e", seq_len(size)),
+      dimnames = if (runif(1) < 0.3) list(NULL, c("a", "b")),
+      steps = lapply(1:60, function(k) {
+        kind <- sample(c(1:20, 1, 3, 6, 7), 1)
+        list(kind = kind, i = sample(size, 1), j = sample(size, 1), p = sample(2, 1), k = runif(1))
+      })
+    )
+    f <- function(p) sum(assignments(p, plan, size) * c(1, 0.1, 0.3, 0.2, 0.1))
+    environment(f) <- list2env(list(assignments = assignments, plan = plan, size = size), parent = globalenv())
+    found <- objective(f, jit = TRUE)
+    kinds <- paste(vapply(plan$steps, function(step) step$kind, 0), collapse = " ")
+    expect_equal(found$fn(x), unname(f(x)), tolerance = 1e-12, info = kinds)
+    expect_equal(found$gr(x), gradient(f, x), tolerance = 1e-10, info = kinds)
+    expect_equal(found$gr(x), numeric_gradient(f, x), tolerance = 1e-5, info = kinds)
+  }
+})
+
 test_each("reading elements between scalar and vector operations", {
   f <- function(p) {
     a <- p[1] * 2
