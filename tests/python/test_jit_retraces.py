@@ -8,6 +8,7 @@ import pytest
 from parity import BACKENDS, tensors
 
 from gradops import jit, ops
+from gradops.jit.guards import Answers
 
 
 def reasons(compiled) -> list[str]:
@@ -109,3 +110,12 @@ def test_arguments_without_names_have_numbers():
     compiled(np.ones(2), np.ones(2))
     compiled(np.ones(2), np.ones(3))
     assert reasons(compiled) == ["new shape: `argument 2` was float64[2] and is float64[3]"]
+
+
+def test_masks_that_the_function_read():
+    """JAX and TensorFlow read a mask as an array, which has no single truth value."""
+    read = [np.array([True, False]), 2.0]
+    for mask, differs in ((read[0].copy(), False), (np.array([True, True]), True)):
+        answers = Answers([read])
+        answers.note(mask)
+        assert (answers.divergence is not None) is differs
