@@ -270,6 +270,9 @@ class Lowering:
 
     def step(self, rows: Rows, outputs: list[int]) -> Step:
         """Return the finished run as a step that replaces ``rows`` and computes the slots ``outputs``."""
+        for place in rows.uses:  # a rule may ignore an operand, such as `imag` of real numbers, but its kernel takes it
+            if place not in self._inputs and place not in self.program.constants:
+                self.cells(place)
         results = [(self.code.contiguous(self.cells(Place(p))), self.program.value(p)) for p in outputs]
         inputs = tuple(map(Place, self._inputs))
         reference = Reference(rows, inputs, list(map(Place, outputs)), self.program.constants)
