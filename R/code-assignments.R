@@ -207,8 +207,8 @@ named_place <- function(place, names, call) {
 
 # This costs a few microseconds for each tensor, and only in functions that leave elements out: see leaves_out().
 
-# Remember that `f` of `arguments` made `result` elementwise. `f`: a function, which is `smooth` if its derivatives are
-# finite at finite numbers, or the name of one of base R's, of which src/made.c knows it.
+# Remember that `f` made `result` of `arguments`, element by element. `f` is a function, or the name of a function of base
+# R. A function is `smooth` if its derivatives are finite at finite numbers; for names, src/made.c has a table.
 made_by <- function(result, f, arguments, smooth = TRUE) {
   if (is.null(state$replaces)) result else .Call(C_made_by, state, result, f, arguments, smooth)
 }

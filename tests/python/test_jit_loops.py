@@ -243,13 +243,13 @@ def test_expensive_results_are_saved_instead_of_recomputed(name, is_native, monk
         monkeypatch.setattr(native.machine, "machine", lambda: None)
     found, rng = [], np.random.default_rng(1)
 
-    def with_kept(*given):
-        steps = kept.with_kept(*given)
+    def save_for_later_loops(*given):
+        steps = kept.save_for_later_loops(*given)
         if any(step.name == "scan" for step in steps):
             found.append([[s.name for s in step.arguments[0].body.steps] for step in steps if step.name == "scan"])
         return steps
 
-    monkeypatch.setattr(emission, "with_kept", with_kept)
+    monkeypatch.setattr(emission, "save_for_later_loops", save_for_later_loops)
 
     def f(x, rows, m):
         state, _ = ops.scan(lambda s, row: (COSTLY[name](s, row, m), None), x, rows)

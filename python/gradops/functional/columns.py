@@ -23,7 +23,7 @@ from ..autodiff.graph import PICK, nodes_of
 from ..autodiff.variable import data_of, is_active
 from ..jit.array import Place, Traced, frozen
 from ..jit.liveness import needed_rows
-from ..jit.operations import COPY, NumberOperation, by_determinant, number_operation, plain_operation
+from ..jit.operations import COPY, NumberOperation, determinant_quotient, number_operation, plain_operation
 from ..jit.scalar_rules import kernel_of
 from ..jit.steps import Step, places
 from ..jit.table import OWN, Rows
@@ -276,7 +276,7 @@ class _Columns:
         key = (*level_and_needs, what.number, tuple(constant_kinds), exponent)
         found = self._groups.get(key)
         if found is None:
-            if what.kernel is by_determinant:  # raises for a singular matrix, which the op does not
+            if what.kernel is determinant_quotient:  # raises for a singular matrix, which the op does not
                 raise _Unfit
 
             def call(*operands):

@@ -29,7 +29,7 @@ from .reverse import grad
 from .transformations import linearize, vjp
 
 MAX_ORDER = 3
-"""The order to which recorded Newton steps make derivatives correct; Taylor series get the steps that they need."""
+"""The highest order of gradients for which Newton steps are recorded; a Taylor series adds its own order."""
 
 MAX_DENSE_UNKNOWNS = 64
 """The largest number of unknowns for a dense Jacobian; larger systems are solved by products with the Jacobian."""
@@ -382,11 +382,11 @@ def stepped(residual: Callable, inverse: Callable, x, rest=None, moves: bool = F
     for left in reversed(range(order.bit_length() if moves else order)):
         x = ops.subtract(x, inverse(rest, x) if moves else inverse(rest))
         rest = residual(x) if left else None
-    return _with_limit(x)
+    return _limit_order(x)
 
 
 def _order(x) -> int:
-    """The order to which derivatives are asked for: that of the series around a value, and of gradients beyond it."""
+    """The order to which the steps must be correct: the order of the series of ``x``, and MAX_ORDER for gradients."""
     order, is_recorded = 0, is_active(x)
     while hasattr(value := data_of(x), "coefficient"):  # a series, whose coefficients may be series or variables
         order, x = order + value.order, value.coefficient(0)
@@ -394,10 +394,10 @@ def _order(x) -> int:
     return order + MAX_ORDER if is_recorded or connected(x) else max(order, 1)
 
 
-def _with_limit(x):
+def _limit_order(x):
     """``x``, or each coefficient of a series, with an error for gradients of an order above :data:`MAX_ORDER`."""
     if hasattr(x, "mapped"):
-        return x.mapped(_with_limit)
+        return x.mapped(_limit_order)
     return _limited(x, (None, 1.0, *[0.0] * (MAX_ORDER - 1))) if connected(x) else x
 
 

@@ -60,7 +60,7 @@ class Programs(dict):
         super().__init__()
         self.older: dict[Any, Callable] = {}
         self.of_static: dict[Any, Captured] = {}
-        """By signature, what programs with mutable static arguments have read."""
+        """The captured state that programs with mutable static arguments have read, by signature."""
 
     def find(self, key) -> Any:
         """Return the program of a signature and mark it as used; None if there is no program."""
@@ -673,7 +673,7 @@ class _Parts:
         self._calls[k] += 1
         if self._calls[k] == 1 and turns and len(self._program.table) <= SHORT:  # type: ignore[union-attr]
             rows = needed_rows(self._program, {o.index for o in outputs if isinstance(o, Place)})  # type: ignore[arg-type]
-            reference = Reference.of_program(self._program, rows, outputs)  # type: ignore[arg-type]
+            reference = Reference.make(self._program, rows, outputs)  # type: ignore[arg-type]
             self._in_turn[k] = functools.partial(_unflattened, form, reference)
         if k in self._in_turn and self._calls[k] <= turns:
             return self._in_turn[k]

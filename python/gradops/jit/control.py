@@ -246,7 +246,7 @@ STRETCH = 100_000
 
 
 ROWS = 1_000
-"""The number of iterations from which the time of a loop of unknown length is estimated."""
+"""The number of iterations that the time estimate assumes for a loop of unknown length."""
 FEW = 32
 """The number of iterations that are compared with the reference executor when a loop is compiled."""
 

@@ -70,7 +70,7 @@ _PARTS: dict[type, Callable[[Any], Iterable]] = {
 _ASKING = frozenset(("vars", "__dict__", "asdict", "astuple", "__getattribute__"))
 """Names of functions that read attributes which the code does not name."""
 _MAKING = frozenset(("type", "__class__", "copy", "deepcopy", "replace"))
-"""Names by which code makes objects of a class that it does not name."""
+"""Names whose use can make objects of a class without naming the class."""
 _OF_ENVIRONMENT = frozenset(("environ", "getenv"))
 _SETTINGS = {"geterr": np.geterr, "get_printoptions": np.get_printoptions}
 """For each function that reads NumPy's settings, the function itself."""

@@ -20,7 +20,7 @@ from . import native
 from .agreement import checks
 from .array import Place
 from .effects import calls_others
-from .kept import with_kept
+from .kept import save_for_later_loops
 from .liveness import last_uses, needed_rows
 from .operations import OPERATORS
 from .program import Program
@@ -57,7 +57,7 @@ def function(
     """
     wanted = {o.index for o in (*outputs, holds) if isinstance(o, Place)}
     original = needed_rows(program, wanted, among=rows)
-    needed = with_kept(program, original)
+    needed = save_for_later_loops(program, original)
     steps, explained = native.lowered(program, needed, wanted)
     for step in steps:
         if step.name == "scan":  # a loop with saved values is compiled for example values, which are released later

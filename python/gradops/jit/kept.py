@@ -3,8 +3,8 @@
 The derivative of a loop reads the saved states in reverse order and computes each iteration's rows again. For sums and
 products this is cheaper than an array of their results. For exponentials and other functions, matrix products and
 linear solves it is not: the first loop then returns their results stacked over its iterations, and the later loop reads
-them. :func:`with_kept` runs once on a finished program, when all derivatives have been taken, so the traced bodies are
-not changed.
+them. :func:`save_for_later_loops` runs once on a finished program, when all derivatives have been taken, so the traced
+bodies are not changed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LARGEST = 1_000_000
 """The largest size in elements of a saved array; native code has the same limit."""
 
 
-def with_kept(program: Program, rows: Rows) -> Rows:
+def save_for_later_loops(program: Program, rows: Rows) -> Rows:
     """Return a program's rows with loops that read saved values of earlier loops; the same object if none does."""
     scans = [what.number for what in rows.operations if what.name == "scan"]
     loops = np.flatnonzero(np.isin(rows.words[:, 0], scans)).tolist() if len(scans) > 1 else []
@@ -35,7 +35,7 @@ def with_kept(program: Program, rows: Rows) -> Rows:
         for k in loops[: loops.index(i)]:
             found[k], found[i] = _share(program, found[k], found[i])
         body = found[i].arguments[0].body
-        inner = with_kept(body.program, body.rows) if len(loops) > 1 else body.rows
+        inner = save_for_later_loops(body.program, body.rows) if len(loops) > 1 else body.rows
         if inner is not body.rows:
             found[i] = _loop_step(found[i], body.changed(inner))
     changed = [i for i in loops if found[i] is not before[i]]
@@ -105,7 +105,7 @@ def _split(body, again, same: dict[int, int], largest: int) -> tuple[list, dict[
         if step.name == "logsumexp":
             softmaxes[_key(body.program, step, "softmax", step.arguments[:2])] = step
     found: dict[int, Step] = {}
-    """By the place of a softmax, the logsumexp step whose exponentials it can share."""
+    """The logsumexp step whose exponentials a softmax can share, by the place of the softmax."""
     for step in others:
         key = _key(again.program, step, same=same)
         if key is None:

@@ -102,7 +102,7 @@ OPERATORS: dict[Callable, tuple[str, Callable]] = {
 """For each ufunc that a Python operator computes several times faster on single numbers: its sign and the operator."""
 
 
-def by_determinant(x, y):
+def determinant_quotient(x, y):
     """Return ``x / y``, where ``y`` is the determinant of a matrix; raises if it is 0."""
     if not np.all(y):
         raise ArgumentError(f"{_shared.SINGULAR}.")

@@ -1,7 +1,7 @@
 """The reference executor: it runs each row of a program by the row's own NumPy kernel, without native code.
 
-:mod:`.verification` compares compiled programs with it, and :class:`.compiled._Parts` uses it for programs that run
-only a few times.
+:mod:`.verification` compares compiled programs with it, and native runs (:mod:`.native.run`) that NumPy would warn about
+are repeated by it. :class:`.compiled._Parts` uses it for programs that run only a few times.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Reference:
         self._freed = self._last_uses({place for place, size in sizes.items() if size > LARGE} - wanted)
 
     @classmethod
-    def of_program(cls, program: Program, rows: Rows, outputs: list) -> Reference:
+    def make(cls, program: Program, rows: Rows, outputs: list) -> Reference:
         """Return the executor of a program's rows, as a function of the program's inputs."""
         sizes = {place: getattr(x, "size", 0) for place, x in program.values.others.items()}
         return cls(rows, list(program.inputs), outputs, program.constants, sizes)

@@ -26,7 +26,7 @@ from ..ops._dispatch import registry
 from ..ops._structures import recorder
 from .array import Traced
 from .native.registry import known_of
-from .operations import COPY, NumberOperation, by_determinant, plain_operation
+from .operations import COPY, NumberOperation, determinant_quotient, plain_operation
 from .program import Program
 from .scalar_rules import function_template, kernel_of
 from .scalars import FEW, Scalars
@@ -335,7 +335,7 @@ def _loggable_ops() -> dict[str, NumberOperation]:
     which is imported later.
     """
     found = {"sign": _operation("real_sign", 1)}  # for real numbers both are the same
-    found["by_determinant"] = plain_operation("divide", 2, by_determinant)
+    found["by_determinant"] = plain_operation("divide", 2, determinant_quotient)
     for name, entry in registry.items():
         count = len(entry.tensors)
         is_plain = name == entry.name and "." not in name and entry.parameters == entry.tensors and count < 3

@@ -305,9 +305,7 @@ class Body:
     def reference(self) -> Reference:
         """Return the body as a function that the reference executor runs."""
         if self._reference is None:
-            self._reference = Reference.of_program(
-                self.program, self.rows, [p for group in self.outputs for p in group]
-            )
+            self._reference = Reference.make(self.program, self.rows, [p for group in self.outputs for p in group])
         return self._reference
 
     def forget(self) -> None:

@@ -63,7 +63,7 @@ class Verification:
     ):
         self._function_of = weakref.ref(function)  # weak, as the function's globals refer to this object
         self._is_guarded = is_guarded
-        self._reference = Reference.of_program(program, rows, outputs)
+        self._reference = Reference.make(program, rows, outputs)
         self._is_sampled = is_sampled
         self._calls = 1
         self.failed = ""

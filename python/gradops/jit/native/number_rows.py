@@ -11,7 +11,7 @@ from array import array
 
 import numpy as np
 
-from ..operations import NumberOperation, by_determinant, plain_operation
+from ..operations import NumberOperation, determinant_quotient, plain_operation
 from .code import Code
 from .instructions import SHORT
 from .registry import OF_KERNELS, instruction
@@ -32,7 +32,7 @@ class Forms:
         if number not in self._known:
             what = NumberOperation.known[number]
             name = "where" if what.name == "where" else instruction(what.name)
-            is_one = what.is_plain and (what.kernel not in OF_KERNELS or what.kernel is by_determinant)
+            is_one = what.is_plain and (what.kernel not in OF_KERNELS or what.kernel is determinant_quotient)
             self._known[number] = self._code.form(name) if name and is_one else None
         return self._known[number]
 
@@ -64,7 +64,7 @@ class Forms:
             if form:
                 self._words[number] = [form[0], 0, *(0 for _ in range(what.operands)), *form[1]]
             self._operands[number] = what.operands
-            self._is_single[number], self._is_checked[number] = form is not None, what.kernel is by_determinant
+            self._is_single[number], self._is_checked[number] = form is not None, what.kernel is determinant_quotient
         return rows
 
     def are_single(self, rows: np.ndarray) -> np.ndarray:

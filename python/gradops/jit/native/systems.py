@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ...backends import _shared
-from ..operations import by_determinant
+from ..operations import determinant_quotient
 from .code import FLOATS, Code, NotNative
 from .lowering import Lowering
 from .registry import OF_KERNELS, rule
@@ -260,7 +260,7 @@ def _divide_by_determinant(lowering: Lowering, step, x, y):
     return code.number("divide", list(map(int, given)))
 
 
-OF_KERNELS[by_determinant] = _divide_by_determinant
+OF_KERNELS[determinant_quotient] = _divide_by_determinant
 
 
 @_matrix_rule("slogdet", lapack=_slogdet_by_lapack)
