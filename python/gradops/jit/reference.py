@@ -1,7 +1,7 @@
 """The reference executor: it runs each row of a program by the row's own NumPy kernel, without native code.
 
-:mod:`.verification` compares compiled programs with it, and native runs (:mod:`.native.run`) that NumPy would warn about
-are repeated by it. :class:`.compiled._Parts` uses it for programs that run only a few times.
+:mod:`.verification` compares compiled programs with it. It repeats native runs (:mod:`.native.run`) about which NumPy
+would warn, and :class:`.compiled._Parts` uses it for programs that run only a few times.
 """
 
 from __future__ import annotations
