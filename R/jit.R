@@ -273,9 +273,12 @@ call_traced <- function(f, arguments) {
       explain_branch(condition, "gradops_error_jit")
     })
   }
-  again <- function(condition) NULL # `f` asks for gradients of its own
-  found <- tryCatch(list(in_trace()), gradops_error_partial_gradient = again, gradops_error_gradient = again)
-  found <- if (is.null(found)) plain_vectors(in_trace()) else found[[1L]]
+  # A log refuses gradients of its vectors and of numbers that it computes others from. `f` may ask for such gradients.
+  again <- function(condition) NULL
+  found <- tryCatch(list(in_trace()), gradops_error_partial_gradient = again, gradops_error_gradient = again) %||%
+    tryCatch(list(without_logs("vectors", in_trace())), gradops_error_partial_gradient = again) %||%
+    list(without_logs("numbers", in_trace()))
+  found <- found[[1L]]
   if (!is.null(state$refused)) rlang::cnd_signal(state$refused) # the function's own handlers have caught it
   found
 }

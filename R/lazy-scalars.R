@@ -115,7 +115,7 @@ leave_scalars <- function() {
 }
 
 begin_scalars <- function(x) {
-  if (is.null(state$scalars) || is.na(state$scalars)) {
+  if (is.null(state$scalars) || is.na(state$scalars) || identical(state$unlogged, "numbers")) {
     return(NULL)
   }
   python <- py_call(core$scalars %||% load_bridge("scalars"), lazy_whole(x))

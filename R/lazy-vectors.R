@@ -7,18 +7,18 @@
 # loop take half the time of arrays, and later ones half as much again; at 60 the first ones take as long.
 most_together <- 32L
 
-# Run code with vectors as ordinary tensors.
-plain_vectors <- function(code) {
-  before <- state$no_vectors
-  state$no_vectors <- TRUE
-  on.exit(state$no_vectors <- before)
+# Run code with vectors as ordinary tensors, or with `what = "numbers"` also single numbers.
+without_logs <- function(what, code) {
+  before <- state$unlogged
+  state$unlogged <- what
+  on.exit(state$unlogged <- before)
   leave_scalars()
   code
 }
 
 # The current log, if it takes vectors.
 vector_log <- function() {
-  if (is.environment(state$scalars) && !isTRUE(state$no_vectors)) state$scalars
+  if (is.environment(state$scalars) && is.null(state$unlogged)) state$scalars
 }
 
 # Log a function of the core, given by `kind`, `family` and `settings`, of logged numbers and R's own; NULL if it is for

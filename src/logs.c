@@ -13,7 +13,7 @@
 
 static SEXP s_scalars, s_missing, s_in_time, s_codes, s_begun, s_words, s_used, s_count, s_make_room, s_classes;
 static SEXP s_is, s_dim, s_log, s_names, s_dimnames, s_convert, s_pyobj, s_elements, s_input, s_extent;
-static SEXP s_no_vectors, s_more, s_plus, s_times, s_entries, s_from, s_extents;
+static SEXP s_unlogged, s_more, s_plus, s_times, s_entries, s_from, s_extents;
 static SEXP s_within, s_surroundings, s_lazy;
 static SEXP home, getter, entry_names;
 
@@ -83,7 +83,7 @@ static SEXP open_log(SEXP state)
 
 static int takes_vectors(SEXP state)
 {
-    return value_in(state, s_no_vectors) == R_NilValue || !Rf_asLogical(value_in(state, s_no_vectors));
+    return value_in(state, s_unlogged) == R_NilValue;
 }
 
 static int set_dim(Operand *x, SEXP dim)
@@ -709,7 +709,7 @@ void attribute_visible R_init_gradops(DllInfo *library)
     s_elements = Rf_install("gradops_elements");
     s_input = Rf_install("gradops_input");
     s_extent = Rf_install("gradops_extent");
-    s_no_vectors = Rf_install("no_vectors");
+    s_unlogged = Rf_install("unlogged");
     s_entries = Rf_install("entries");
     s_from = Rf_install("from");
     s_extents = Rf_install("dim");

@@ -129,6 +129,15 @@ test_each("an intermediate scalar has its own gradient and hooks", {
   skip_if(backend != "numpy", "no gradients of variables inside of a compiled function")
   expect_equal(jit(g)(x), expected)
   expect_false(is.null(hooked))
+  late <- function(p) { # the gradients come from operations of the same log, so `f` is traced again without one
+    p <- variable(p, requires_grad = TRUE)
+    a <- p[1] * p[2]
+    b <- exp(a)
+    end <- b * a + sin(a) * b
+    of <- autodiff_grad(end, list(a, b), retain_graph = TRUE)
+    of[[1]] * 10 + of[[2]] + 0 * end
+  }
+  expect_equal(jit(late)(x), expected)
 })
 
 test_each("an element has its own gradient if the vector is also read as a whole", {

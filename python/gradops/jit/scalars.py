@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 from array import array
-from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable
 from itertools import islice
@@ -21,9 +20,9 @@ import numpy as np
 
 from ..autodiff.graph import PICK, Cotangents, Node, Rule
 from ..autodiff.modes import recording
-from ..autodiff.state import clock, read, wanted
+from ..autodiff.state import clock, read
 from ..autodiff.variable import attach, data_of, is_active, wrap
-from ..errors import JitError
+from ..errors import PartialGradientError
 from ..ops._dispatch import registry
 from ..ops._structures import recorder
 from .array import Place, Traced
@@ -136,8 +135,7 @@ class Scalars(Numbers):
         self.literals: dict[int, Any] = {}
         self._edges: dict[int, Any] = {}  # of numbers from outside, by index
         self._picks: dict[int, Node] = {}  # nodes of results that are used outside, by index
-        self._pieces: list[Piece] = []
-        self._first = 0
+        self._node: Any = None
         # The operations that a gradient goes through: number, result, operands.
         self._operations = array("i")
 
@@ -189,21 +187,22 @@ class Scalars(Numbers):
         if not recording.get():
             read(*self._edges.values())
         elif self._edges:
-            self._first = clock()
-            deque(islice(iter(clock, None), 2 * len(self) + 1), 0)
-            node = Node(_EMPTY, (), (), None, None)
-            node.extra = None
-            self._pieces = [Piece(self, node, 0, self._count(), list(self._edges), tuple(self._edges.values()))]
+            self._node = Node(self._rule(), tuple(self._edges.values()), (), None, None)
+            self._node.extra = None
+            deque(islice(iter(clock, None), len(self)), 0)  # the times of the results' own nodes
             self.program.logs.append(self)
 
-    def _count(self) -> int:
-        return len(self._operations) // WIDTH
+    def _rule(self) -> Rule:
+        return Rule(
+            "scalars",
+            vjp=lambda g, saved, node: self.vjp(g),
+            jvp=self.jvp,
+            partial=self._refuse_partial,
+        )
 
     def forget(self) -> None:
         """Release the graph, which refers to this object."""
-        for piece in self._pieces:
-            del piece.node  # its rule refers to the piece
-        self._pieces.clear()
+        self._node = None
         self._picks.clear()
         self._edges.clear()
 
@@ -217,45 +216,38 @@ class Scalars(Numbers):
 
     def edge(self, number: int):
         """Return the edge that gets the gradient of a number, or None."""
-        if not self.active[number] or not self._pieces:
+        if not self.active[number] or self._node is None:
             return None
         edge = self._edges.get(number)  # may be a variable
         if edge is None:
             edge = self._picks.get(number)
         if edge is None:
-            edge = self._picks[number] = Node(PICK, (self._piece_of(number).node,), (number,), (), np.dtype("float64"))
-            edge.seq = self.time_of(number) + 1
+            edge = self._picks[number] = Node(PICK, (self._node,), (number,), (), np.dtype("float64"))
+            edge.seq = self._node.seq + 1 + number  # before all that uses the result, however late the node is made
         return edge
-
-    def time_of(self, number: int) -> int:
-        """Return the time of a piece that begins with a result; it is before the time of the result's own node."""
-        return self._first + 2 * number
 
     # Derivatives.
 
-    def vjp(self, piece: Piece, g: Cotangents) -> list:
-        """Return the gradients of the numbers that a piece takes from outside."""
-        made = Derivative(self, g.values())
+    def vjp(self, g: Cotangents) -> list:
+        """Return the gradients of the numbers from outside."""
+        made, rows = Derivative(self, g.values()), self._rows()
         for i, ct in g.items():
             made.last[i] = made.out.input(ct)
-        for stop in range(piece.stop, piece.start, -LONGEST):
-            made.back(self._rows()[max(piece.start, stop - LONGEST) : stop])
-        left = set(np.flatnonzero(made.last >= 0).tolist())
-        if left - set(piece.takes):
-            raise JitError(_TOO_LATE)
+        for stop in range(len(rows), 0, -LONGEST):
+            made.back(rows[max(0, stop - LONGEST) : stop])
         made.out.close()
-        return [made.tensor(i) for i in piece.takes]
+        return [made.tensor(i) for i in self._edges]
 
-    def jvp(self, piece: Piece, tangents: list) -> Derivative:
-        """Return the tangents of a piece's results, given its inputs' tangents."""
+    def jvp(self, tangents: list) -> Derivative:
+        """Return the tangents of the results, given those of the numbers from outside."""
         # The derivative of an operation on single numbers is a factor, so the rule of the backward pass serves as well.
-        made = Derivative(self, tangents)
+        made, rows = Derivative(self, tangents), self._rows()
         # Most tangents are zeros if the direction goes along one variable, or along variables that share a colour.
-        for i, t in zip(piece.takes, tangents):
+        for i, t in zip(self._edges, tangents):
             if t is not None and not self._is_zero(t):
                 made.last[i] = made.out.input(t)
-        for start in range(piece.start, piece.stop, LONGEST):
-            made.forward(self._rows()[start : min(start + LONGEST, piece.stop)])
+        for start in range(0, len(rows), LONGEST):
+            made.forward(rows[start : start + LONGEST])
         made.out.close()
         return made
 
@@ -267,92 +259,15 @@ class Scalars(Numbers):
         known = self.program.constants.get(data.place) if isinstance(data, Traced) else data
         return isinstance(known, (np.generic, np.ndarray)) and not known.ndim and not known
 
-    # Gradients of intermediate results.
-
-    def _result_of(self, at: int) -> int:
-        return self._operations[WIDTH * at + 1]
-
     def _rows(self) -> np.ndarray:
         """Return the operations that a gradient goes through as rows; a missing operand is 0, which is not a result."""
         return np.frombuffer(self._operations, np.intc).reshape(-1, WIDTH)
 
-    def _piece_of(self, number: int) -> Piece:
-        if len(self._pieces) == 1:
-            return self._pieces[0]
-        at = bisect_left(range(self._count()), number, key=self._result_of)
-        return next(piece for piece in self._pieces if at < piece.stop)
-
-    def whole(self, pick: Node) -> None:
-        """Make the node of a result carry its whole gradient, by splitting the piece that computes it.
-
-        The operations up to the result become a piece of their own. The later piece takes the result, and everything
-        else that it uses of the earlier one, from there.
-
-        Raises:
-            JitError: the node is a copy, or a backward pass for chosen inputs is about to go through the piece.
-        """
-        # A piece is one node of the tape; gradients between its operations stay inside its rule. If the gradient of a
-        # result in the middle is asked for, a hook is put on it, or a pass begins there, the result's own node would
-        # see only the gradient from outside of the piece. After a split, the gradient from the later operations arrives
-        # there as well. Edges to the piece exist by then. So the later half keeps the node, as its results are used
-        # through it, and the nodes of earlier results are moved to the new node. The time of each half is after its
-        # inputs' (`time_of`), as the engine takes the youngest node first. Copies of the node keep the old piece.
-        (number,) = pick.saved
-        if self._picks.get(number) is not pick:
-            raise JitError("the gradient of a number inside of a function that a loop calls was asked for outside.")
-        piece, rows = self._piece_of(number), self._rows()
-        middle = bisect_right(range(self._count()), number, key=self._result_of)
-        if middle == piece.stop or self._uses[1][number] < middle:
-            return
-        ways = wanted.get()
-        if ways is not None and piece.node.seq in ways[1]:  # this pass does not go to new nodes
-            raise JitError(_TOO_LATE)
-        # Each half takes only what it uses: a function with many results is split as often, and a pass handles
-        # everything that a piece takes.
-        taken, edges = np.array(piece.takes, np.intp), piece.node.edges
-        sooner = np.flatnonzero(self._uses[0][taken] < middle)
-        later = np.flatnonzero(self._uses[1][taken] >= middle)
-        first = Node(_EMPTY, (), (), None, None)
-        first.extra = None
-        earlier = Piece(self, first, piece.start, middle, taken[sooner].tolist(), tuple(edges[k] for k in sooner))
-        mine = rows[piece.start : middle, 1]
-        for i in set(mine.tolist()) & self._picks.keys():
-            self._picks[i].edges = (earlier.node,)
-        at = self._pieces.index(piece)
-        self._pieces.insert(at, earlier)
-        crossing = mine[self._uses[1][mine] >= middle].tolist()
-        takes = [*taken[later].tolist(), *crossing]
-        edges = (*(edges[k] for k in later), *map(self.edge, crossing))
-        self._pieces[at + 1] = Piece(self, piece.node, middle, piece.stop, takes, edges)
-
-    @functools.cached_property
-    def _uses(self) -> tuple[np.ndarray, np.ndarray]:
-        """For each number the first and the last operation that use it; if none does, the row count and -1."""
-        rows = self._rows()
-        first, last = (np.full(len(self.places), none, np.intc) for none in (len(rows), -1))
-        numbers = np.arange(len(rows), dtype=np.intc)
-        for at in range(2, WIDTH):
-            np.minimum.at(first, rows[:, at], numbers)
-            np.maximum.at(last, rows[:, at], numbers)
-        return first, last
-
-    def begins(self, start: int) -> int:
-        """Return the time of a piece that begins at an operation."""
-        return self.time_of(self._result_of(start)) if self._operations else self._first
-
-
-class Piece:
-    """A node of the tape: the operations from ``start`` up to ``stop``, and the numbers that they take from outside."""
-
-    def __init__(self, scalars: Scalars, node: Node, start: int, stop: int, takes: list[int], edges: tuple):
-        self.node, self.start, self.stop, self.takes = node, start, stop, takes
-        node.rule = Rule(
-            "scalars",
-            vjp=lambda g, saved, node: scalars.vjp(self, g),
-            jvp=lambda tangents: scalars.jvp(self, tangents),
-            partial=scalars.whole,
-        )
-        node.seq, node.edges = scalars.begins(start), edges
+    def _refuse_partial(self, pick: Node) -> None:
+        """Raise a PartialGradientError if the gradient of a result comes from other operations here as well."""
+        # Gradients between operations stay inside the rule, so the result's own node sees only those from outside.
+        if pick.saved is not None and (self._rows()[:, 2:] == pick.saved[0]).any():
+            raise PartialGradientError("the gradient of a number was asked for that later numbers were computed from.")
 
 
 class Derivative:
@@ -652,8 +567,5 @@ _BITS_OF_ONE = np.array([1, 2, 4], np.uint8)
 _OF_OPERANDS = np.array([0, 1, 3, 7], np.uint8)
 """The bits of all operands, for each number of operands."""
 
-_TOO_LATE = "the gradient of a number was asked for while a gradient went through its operations."
-
-_EMPTY = Rule("scalars", vjp=lambda g, saved, edge: [])
 _ADD, _MULTIPLY, _POWER = (plain_operation(name, 2, kernel_of(name, 2)) for name in ("add", "multiply", "power"))
 _ABS, _SQUARE = (plain_operation(name, 1, kernel_of(name, 1)) for name in ("abs", "square"))
