@@ -155,8 +155,8 @@ element_tensor <- function(x, ...) {
     if (!reticulate::py_has_attr(x, ..1)) no_field(x, ..1, NULL)
     return(field_value(reticulate::py_get_attr(x, ..1)))
   }
-  if (!is.null(dimnames_tensor(x))) {
-    return(call_core("interop.r.subset", x, places_in(x, places_of(...)), TRUE))
+  if (...length() > 1 && !is.null(dimnames_tensor(x))) {
+    return(call_core("interop.r.subset", x, places_in(x, single(places_of(...))), TRUE, TRUE))
   }
   part <- if (is_pending(x)) read_pending(x, single(places_of(...)))
   if (is.null(part) && !is.null(state$scalars)) {
@@ -173,7 +173,7 @@ assign_element_tensor <- function(x, ..., value) {
   call_core("interop.r.assign", x, single(indices(...)), replacement(value))
 }
 
-# Check that indices select a single element.
+# Check that indices select a single element; R counts `TRUE` as 1 here.
 single <- function(indices, call = parent.frame()) {
   one <- vapply(indices, function(index) is_any_tensor(index) || is.atomic(index) && length(index) == 1, NA)
   if (!all(one) || length(indices) == 0) {
@@ -182,7 +182,7 @@ single <- function(indices, call = parent.frame()) {
       class = c("gradops_error_axis", "gradops_error"), argument = "i", call = call
     )
   }
-  indices
+  lapply(indices, function(index) if (is.logical(index)) as.integer(index) else index)
 }
 
 # The value that is assigned into a tensor: a tensor or numbers. NULL, which would remove an element of a list, is an

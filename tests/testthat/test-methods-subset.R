@@ -126,3 +126,42 @@ test_once("a loop may read beyond the end of a vector", {
   model <- objective(f, jit = TRUE)
   for (at in list(c(1, 2, 3), c(2, 1, 5))) expect_equal(model$gr(at), 2 + 2 * at)
 })
+
+test_once("random parts of arrays with and without names are R's own", {
+  skip_without("numpy")
+  local_backend("numpy")
+  set.seed(6401)
+  places_of_dim <- function(size, names) {
+    switch(sample(if (is.null(names)) 4L else 6L, 1L),
+      sample(size, 1L), sample(size, sample(size, 1L)), -sample(size, 1L), sample(base::c(TRUE, FALSE), size, TRUE),
+      sample(names, 1L), sample(names, sample(size, 1L))
+    )
+  }
+  outcome <- function(code) tryCatch(list(code), error = function(condition) "error")
+  one <- function() {
+    dim <- sample(4L, sample(3L, 1L), TRUE)
+    names <- lapply(dim, function(size) if (runif(1) < 0.5) letters[seq_len(size)])
+    x <- array(round(runif(prod(dim), 1, 9), 2), dim, if (!all(vapply(names, is.null, NA))) names)
+    if (length(dim) == 1L) x <- stats::setNames(as.vector(x), names[[1L]])
+    places <- if (runif(1) < 0.4) list(places_of_dim(length(x), names(x))) else Map(places_of_dim, dim, names)
+    element <- runif(1) < 0.5
+    if (element) places <- lapply(places, function(place) if (is.numeric(place)) abs(place[1L]) else place[1L])
+    list(x = x, places = places, read = if (element) base::`[[` else base::`[`)
+  }
+  for (k in 1:150) {
+    case <- one()
+    read <- environment() # `x` and `places` are found here by the adapted code
+    f <- eval(bquote(function(p) {
+      parts <- x * p
+      .(as.call(c(as.name(if (identical(case$read, base::`[[`)) "[[" else "["), quote(parts), unname(case$places))))
+    }), list(x = case$x), globalenv())
+    wanted <- outcome(do.call(case$read, c(list(case$x * 2), unname(case$places))))
+    if (identical(wanted, "error") || anyNA(unlist(wanted))) next
+    info <- paste(deparse(case[c("x", "places")]), collapse = "")
+    for (compiled in c(FALSE, TRUE)) {
+      g <- if (compiled) jit(f) else f
+      found <- outcome(g(if (compiled) 2 else variable(2)))
+      expect_equal(as.vector(found[[1L]]), unname(as.vector(wanted[[1L]])), info = info)
+    }
+  }
+})
