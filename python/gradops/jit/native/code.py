@@ -40,11 +40,7 @@ class NotNative(Exception):
 
 
 class Outside(NotNative):
-    """Raised for a step in a loop whose NumPy kernel can be called there, between two stretches of native code."""
-
-    def __init__(self, step, reason: object):
-        super().__init__(f"`{step.name}` in the loop: {reason}")
-        self.step, self.reason = step, str(reason)
+    """Raised if NumPy kernels of steps in a loop must be called there, between two stretches of native code."""
 
 
 class OutsideCall:

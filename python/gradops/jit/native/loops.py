@@ -154,8 +154,7 @@ def _body_lowering(lowering: Lowering, body) -> Inner:
     """Return the lowering of a body, which writes to the same code.
 
     Raises:
-        NotNative: a step of the body cannot be native.
-        Outside: the same, but its NumPy kernel can be called within the loop.
+        NotNative: a step of the body cannot be native, and its NumPy kernel cannot be called within the loop.
     """
     # All or nothing: a loop in native code cannot be split into phases as straight-line code can.
     plan = Plan(body.program, [step.uses for step in body.steps])
@@ -163,7 +162,7 @@ def _body_lowering(lowering: Lowering, body) -> Inner:
     for step in body.steps:
         reason = plan.why_not(step, step.uses)
         if reason is not None and id(step) not in lowering.code.outside:
-            _refuse(body.program, step, reason)
+            _note_outside(lowering.code, body.program, step, reason)
         plan.take(step)
     for place in body.program.inputs:
         dtype = np.asarray(body.program.value(place)).dtype
@@ -172,13 +171,13 @@ def _body_lowering(lowering: Lowering, body) -> Inner:
     return Inner(body.program, lowering.code)
 
 
-def _refuse(program: Program, step: Step, reason: object) -> None:
-    """Raise the reason why a step of a body is not native: Outside if its NumPy kernel can be called in the loop."""
+def _note_outside(code: Code, program: Program, step: Step, reason: object) -> None:
+    """Have the NumPy kernel of a step called within the loop; raises NotNative if that is impossible."""
     values = [np.asarray(program.value(p)) for p in (*step.places, *step.uses) if p not in program.constants]
     unknown = [f"dtype {x.dtype}" for x in values if not is_known(x.dtype)]
     if unknown or step.name in LOOPS or any(x.size > LARGEST for x in values):
         raise NotNative(f"`{step.name}` in the loop: {(*unknown, reason)[0]}")
-    raise Outside(step, reason)
+    code.outside[id(step)] = str(reason)
 
 
 class Inner(Lowering):
@@ -190,14 +189,23 @@ class Inner(Lowering):
             self.take(place, x)
 
     def lowered(self, body) -> list[list]:
-        """Write the code of the body's steps; return the cells of its groups of results."""
+        """Write the code of the body's steps; return the cells of its groups of results.
+
+        Raises:
+            Outside: the code must be written again, as a rule refused a step when part of its code was written.
+        """
+        refused = False
         for step in body.steps:
             try:
                 self.lower(step)
             except Outside:
                 raise
             except NotNative as reason:
-                _refuse(self.program, step, reason)
+                _note_outside(self.code, self.program, step, reason)
+                self.lower(step)  # so that all refusals are found at once
+                refused = True
+        if refused:
+            raise Outside
         return [[self.cells(p, np.asarray(self.example(p)).dtype) for p in group] for group in body.outputs]
 
 

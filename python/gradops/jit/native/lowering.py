@@ -109,24 +109,25 @@ def _written(
 ) -> list[Lowering]:
     """Write the code of each phase's run.
 
-    Return an empty list if a rule refused a step; the step is then added to ``refused``, or to ``outside`` if its NumPy
+    Return an empty list if a rule refused a step; the step is then in ``refused``, or in ``outside`` if its NumPy
     kernel can be called within a loop.
     """
     found = []
-    before = len(refused) + len(outside)
+    is_refused = False
     for phase in order:
         lowering = Lowering(program, Code(machine, outside), once)
         for i in phase:
             if i not in refused:
                 try:
                     lowering.lower(steps[i])
-                except Outside as reason:
-                    outside[id(reason.step)] = reason.reason
+                except Outside:
+                    is_refused = True
                     break
                 except NotNative as reason:
                     refused[i] = str(reason)
+                    is_refused = True
         found.append(lowering)
-    return found if len(refused) + len(outside) == before else []
+    return [] if is_refused else found
 
 
 MANY = 200

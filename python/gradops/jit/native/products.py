@@ -327,10 +327,10 @@ def _product(lowering: Lowering, rows: np.ndarray, columns: np.ndarray, dtype) -
         return _reduced_one_by_one(lowering, "sum", terms, np.empty(shape, dtype))
     if rows.size * len(columns) > LARGEST_PRODUCT and code.machine.has("dgemm") and dtype == FLOATS[0]:
         return code.product(rows, columns.T)
-    if rows.shape[1] == 1 and columns.size > 1:
-        return np.stack(
-            [code.elementwise("multiply", [int(row[0]), columns[:, 0]], columns.shape[:1], dtype) for row in rows]
-        )
+    if rows.shape[1] == 1 and max(shape) > 1:  # an outer product: one multiplication of the longer vector for each
+        longer, shorter = (rows, columns) if len(rows) > len(columns) else (columns, rows)
+        found = [code.elementwise("multiply", [int(x), longer[:, 0]], longer.shape[:1], dtype) for x in shorter[:, 0]]
+        return np.stack(found, axis=1 if longer is rows else 0)
     return np.array([[code.dot(row, column, dtype) for column in columns] for row in rows], np.int64)
 
 
