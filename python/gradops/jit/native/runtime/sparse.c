@@ -4,11 +4,9 @@
  * its diagonal element first: column k consists of the elements starts[k] to starts[k + 1] - 1 of `rows` and of the
  * values `l`. No two arrays overlap. */
 
+#include "exact.h"
 #include <math.h>
 #include <stdint.h>
-
-/* A product and a sum in one expression become one fused instruction on processors that have it. */
-#pragma STDC FP_CONTRACT ON
 
 /* Computes a factor column by column, each from the columns to its left (George & Liu 1981).
  *
