@@ -1,4 +1,4 @@
-"""The machine's C: its bitcode is up to date, and sanitizers find nothing in it."""
+"""The machine's C: each compiler gives the same bits, the bitcode is up to date, and sanitizers find nothing in it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ import pathlib
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
+import scipy.sparse
 from seeds import FIRST, LONG
 
-from gradops.jit.native.machine import RUNTIME
+from gradops.jit.native.machine import RUNTIME, Library, machine, runtime
+from gradops.scipy import sparse
+from gradops.scipy.sparse import _columns
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
 TOOL = ROOT / "tools" / "runtime"
@@ -61,3 +65,38 @@ def test_sanitizers_find_nothing_on_bytes_that_reach_new_code(driver, tmp_path):
     program = built(tmp_path, driver, ["clang", "clang-14", "clang-19"], "-fsanitize=fuzzer", "-DFUZZ")
     seconds = f"-max_total_time={round(60 * LONG)}"
     subprocess.run([program, seconds, f"-seed={FIRST}", "-max_len=200", "-verbosity=0"], check=True, cwd=tmp_path)
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler is installed")
+@pytest.mark.parametrize("flags", ["-O2", "-O3 -march=native", "-O3 -march=native -ffast-math"])
+def test_each_compiler_gives_the_same_bits(flags, tmp_path, monkeypatch):
+    """The reference is compiled without optimization, and on x86 for a processor without fused instructions."""
+    line = scipy.sparse.diags_array([-np.ones(19)] * 2, offsets=[-1, 1], shape=(20, 20))
+    A = sparse.csc_array(scipy.sparse.kronsum(line, line) + scipy.sparse.diags_array(4 + np.sqrt(np.arange(400) / 99)))
+
+    def results(native):
+        monkeypatch.setattr(_columns, "runtime", lambda: native)
+        factor = _columns.symbolic_of(A.pattern).factored(np.asarray(A.values))
+        assert isinstance(factor, _columns.ColumnFactor)
+        return factor.spread(np.eye(400)), factor.solve(np.eye(400)), factor.inverse(np.empty((0, 0)))
+
+    natives = [machine()] if machine() is not None else []
+    for name, options in (("plain", ["-O0", "-ffp-contract=off"]), ("fast", flags.split())):
+        command = ["cc", "-shared", "-fPIC", *options, "-o", tmp_path / name, RUNTIME.parent / "sparse.c", "-lm"]
+        subprocess.run(command, check=True)
+        natives.append(Library(str(tmp_path / name)))
+    first, *others = map(results, natives)
+    assert all(np.array_equal(x, y) for other in others for x, y in zip(first, other, strict=True))
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler is installed")
+def test_a_library_serves_where_llvmlite_is_missing(tmp_path, monkeypatch):
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "made", RUNTIME.parent / "sparse.c", "-lm"], check=True)
+    monkeypatch.setattr("gradops.jit.native.machine.machine", lambda: None)
+    monkeypatch.setenv("GRADOPS_RUNTIME", str(tmp_path / "made"))
+    assert isinstance(runtime.__wrapped__(), Library)
+    monkeypatch.setenv("GRADOPS_RUNTIME", str(tmp_path / "missing"))
+    assert runtime.__wrapped__() is None
+    monkeypatch.setenv("GRADOPS_RUNTIME", str(tmp_path / "made"))
+    monkeypatch.setenv("GRADOPS_NATIVE", "off")
+    assert runtime.__wrapped__() is None

@@ -119,6 +119,30 @@ class Machine:
         return all(self._functions[ROUTINE_NUMBERS[name]] for name in routines)
 
 
+class Library:
+    """The C of ``runtime/`` as R's compiler made it, in the shared library of the R package."""
+
+    def __init__(self, file: str):
+        self._library = ctypes.CDLL(file)
+
+    def function(self, name: str, operands: int, result: Any = ctypes.c_int) -> Callable:
+        """Return a function as :attr:`Machine.function` does."""
+        return ctypes.CFUNCTYPE(result, *[ctypes.c_size_t] * operands)((name, self._library))
+
+
+@functools.cache
+def runtime() -> Machine | Library | None:
+    """Return the owner of the functions of ``runtime/``: the machine, or without llvmlite R's library, or None.
+
+    R names its library in the environment variable ``GRADOPS_RUNTIME``.
+    """
+    found, file = machine(), os.environ.get("GRADOPS_RUNTIME")
+    if found is None and file and not _is_off():
+        with contextlib.suppress(OSError):  # a child process of R, after R's package has moved
+            return Library(file)
+    return found
+
+
 @functools.cache
 def machine() -> Machine | None:
     """Return the machine; None if it is turned off or llvmlite is not usable.
