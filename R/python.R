@@ -79,8 +79,8 @@ start_python <- function() {
   bridge
 }
 
-# Store compiled code where R packages may write, not in Python's folder, unless the user names a folder; and tell Python
-# where this package's library is, which contains functions that need no llvmlite. The variables are set through Python,
+# Store compiled code where R packages may write, not in Python's folder, unless the user names a folder. Tell Python
+# where this package's library is, which has functions that need no llvmlite. The variables are set through Python,
 # which may have started before and does not see variables that R sets later.
 name_files <- function() {
   variables <- reticulate::import("os", convert = FALSE)$environ

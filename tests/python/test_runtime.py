@@ -25,7 +25,7 @@ SANITIZED = ["-g", "-O1", "-Wall", "-Wextra", "-fsanitize=address,undefined", "-
 def module(file):
     """Return LLVM's module of a bitcode file."""
     binding = pytest.importorskip("llvmlite.binding", reason="llvmlite is not installed")
-    return binding.parse_bitcode(pathlib.Path(file).read_bytes())
+    return binding.parse_bitcode(pathlib.Path(file).read_bytes(), binding.create_context())
 
 
 def test_bitcode_is_up_to_date_and_names_no_processor():

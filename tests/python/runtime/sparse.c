@@ -1,52 +1,14 @@
-/* Checks the sparse kernels on patterns and values made of bytes, with arrays of exactly their sizes.
- *
- * tests/python/test_runtime.py compiles this file with address and undefined-behaviour sanitizers: as a program that
- * makes random bytes,
- *
- *     sparse COUNT SEED
- *
- * or, with FUZZ defined, as the function that libFuzzer calls. */
+/* Checks the sparse kernels on small patterns. */
 
 #include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "bytes.h"
 #include "../../../python/gradops/jit/native/runtime/sparse.c"
 
 enum { LARGEST = 12 };
 
-typedef struct {
-    const uint8_t *at;
-    size_t left;
-} Bytes;
-
-static int next(Bytes *bytes)
-{
-    if (bytes->left == 0) return 0;
-    bytes->left--;
-    return *bytes->at++;
-}
-
-static void require(int holds, const char *what)
-{
-    if (holds) return;
-    fprintf(stderr, "wrong: %s\n", what);
-    abort();
-}
-
 static int is_near(double x, double y, double scale)
 {
     return fabs(x - y) <= 1e-9 * (1 + scale);
-}
-
-/* Copies the first elements of an array to memory of exactly their size, where sanitizers see each access beyond. */
-static void *exact(const void *from, int64_t count)
-{
-    void *copy = malloc(8 * count);
-    if (count) memcpy(copy, from, 8 * count);
-    return copy;
 }
 
 static void check(Bytes *bytes)
@@ -64,7 +26,7 @@ static void check(Bytes *bytes)
             sizes[j] += fabs(A[i][j]);
         }
     }
-    /* Most matrices have a dominant diagonal, so are positive definite; the others have a wrong pivot in row `wrong`. */
+    /* Most matrices have a dominant diagonal, so are positive definite; the others have a wrong pivot. */
     const int kind = next(bytes);
     const int64_t wrong = n && kind < 80 ? kind % n : -1;
     for (int64_t i = 0; i < n; i++) A[i][i] = sizes[i] + 0.5 + next(bytes) / 64.0;
@@ -111,9 +73,10 @@ static void check(Bytes *bytes)
     }
     before[n] = count;
 
-    int64_t *s = exact(starts, n + 1), *r = exact(rows, size), *b = exact(before, n + 1), *f = exact(lefts, count);
-    int64_t *e = exact(ends, count), *g = exact(given, n + 1), *t = exact(into, elements), *o = exact(from, elements);
-    double *x = exact(a, elements), *l = malloc(8 * size), *z = malloc(8 * size);
+    int64_t *s = exact(starts, 8 * (n + 1)), *r = exact(rows, 8 * size), *b = exact(before, 8 * (n + 1));
+    int64_t *f = exact(lefts, 8 * count), *e = exact(ends, 8 * count), *g = exact(given, 8 * (n + 1));
+    int64_t *t = exact(into, 8 * elements), *o = exact(from, 8 * elements);
+    double *x = exact(a, 8 * elements), *l = malloc(8 * size), *z = malloc(8 * size);
     double *w = calloc(n, 8), *v = malloc(8 * n), *y = malloc(8 * n);
     const int64_t is_good = sparse_factor(n, s, r, b, f, e, g, t, o, x, l, w);
     require(is_good == (wrong < 0), "whether the pivots are positive");
@@ -149,25 +112,3 @@ static void check(Bytes *bytes)
     void *all[] = {s, r, b, f, e, g, t, o, x, l, z, w, v, y};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
-    check(&(Bytes) {data, size});
-    return 0;
-}
-
-#ifndef FUZZ
-int main(int count, char **arguments)
-{
-    uint64_t state = count > 2 ? strtoull(arguments[2], NULL, 10) | 1 : 1;
-    for (long i = count > 1 ? atol(arguments[1]) : 1000; i > 0; i--) {
-        uint8_t data[LARGEST * LARGEST];
-        for (size_t k = 0; k < sizeof data; k++) {
-            state = state * 6364136223846793005u + 1442695040888963407u;
-            data[k] = (uint8_t) (state >> 56);
-        }
-        LLVMFuzzerTestOneInput(data, sizeof data);
-    }
-    return 0;
-}
-#endif

@@ -26,8 +26,8 @@ Steps on large arrays are fused instead. ``tiles`` finds groups of steps that ca
 that executes them tile by tile, and ``tile_run`` calls it in threads. ``tile_compiler`` compiles hot groups, several
 instructions as one loop.
 
-``records`` and ``record_source`` record operations on single numbers in bulk, and ``runtime/sparse.c`` holds sparse
-Cholesky factorization; both are functions in the same compiled module.
+``records`` records operations on single numbers in bulk. Its functions, and those of sparse Cholesky factorization, are
+C in ``runtime``, compiled into the same module.
 """
 
 from __future__ import annotations
@@ -44,7 +44,6 @@ from . import machine
 from . import machine_source as _machine_source  # noqa: F401
 from . import positions as _positions  # noqa: F401
 from . import products as _products  # noqa: F401
-from . import record_source as _record_source  # noqa: F401
 from . import rules as _rules  # noqa: F401
 from . import systems as _systems  # noqa: F401
 from . import tile_source as _tile_source  # noqa: F401

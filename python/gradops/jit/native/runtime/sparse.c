@@ -65,7 +65,7 @@ void sparse_backward(int64_t n, const int64_t *restrict starts, const int64_t *r
 /* Computes the elements `z` of (L L')^-1 on the factor's pattern, from the last column to the first (Takahashi, Fagan &
  * Chen 1973).
  *
- * w: n zeros, and again zeros afterwards; meanwhile the column's elements below the diagonal, over the diagonal element;
+ * w: n zeros, and zeros again afterwards; meanwhile the column's elements below the diagonal, over its diagonal;
  * v: n numbers, where the products of `w` with later columns of the inverse accumulate. */
 void sparse_inverse(int64_t n, const int64_t *restrict starts, const int64_t *restrict rows, const double *restrict l,
                     double *restrict z, double *restrict w, double *restrict v)
