@@ -34,7 +34,7 @@ static void require(int holds, const char *what)
 }
 
 /* Copies bytes to memory of exactly their size, where sanitizers see each access beyond. */
-static void *exact(const void *from, size_t size)
+static inline void *exact(const void *from, size_t size)
 {
     void *copy = malloc(size);
     if (size) memcpy(copy, from, size);

@@ -22,12 +22,12 @@ Steps on single numbers and small arrays become bytecode:
 - ``loop_compiler`` compiles hot loops of bytecode to machine code.
 
 Steps on large arrays are fused instead. ``tiles`` finds groups of steps that can share one pass over the data,
-``tile_plan`` writes their instructions, which call inner loops of ufuncs, ``tile_source`` holds the IR of the function
-that executes them tile by tile, and ``tile_run`` calls it in threads. ``tile_compiler`` compiles hot groups, several
-instructions as one loop.
+``tile_plan`` writes their instructions, which call inner loops of ufuncs, and ``tile_run`` calls the function that
+executes them tile by tile, in threads. ``tile_source`` has the IR of further inner loops. ``tile_compiler`` compiles
+hot groups, several instructions as one loop.
 
-``records`` records operations on single numbers in bulk. Its functions, and those of sparse Cholesky factorization, are
-C in ``runtime``, compiled into the same module.
+``records`` records operations on single numbers in bulk. Its functions, the one that executes tiles, and sparse
+Cholesky factorization are C in ``runtime``, compiled into the same module.
 """
 
 from __future__ import annotations
