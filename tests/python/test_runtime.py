@@ -31,7 +31,8 @@ def module(file):
 def test_bitcode_is_up_to_date_and_names_no_processor():
     bitcode = module(RUNTIME)
     sources = [file for kind in ("*.h", "*.c") for file in sorted(RUNTIME.parent.glob(kind))]
-    checksum = hashlib.sha256(b"".join(file.read_bytes() for file in [TOOL, *sources])).hexdigest()
+    contents = b"".join(file.read_bytes() for file in [TOOL, *sources]).replace(b"\r\n", b"\n")
+    checksum = hashlib.sha256(contents).hexdigest()
     assert bitcode.source_file == checksum, "run tools/runtime"
     assert (bitcode.triple, bitcode.data_layout) == ("", "") and "target-" not in str(bitcode)
 
