@@ -48,7 +48,7 @@ scipy_requirement <- "scipy>=1.14"
 
 # The library that compiles native code, on platforms with a binary wheel.
 native_requirement <- paste(
-  "llvmlite>=0.44;",
+  "llvmlite>=0.45;",
   "(sys_platform == 'linux' and platform_machine in 'x86_64 aarch64')",
   "or (sys_platform == 'darwin' and platform_machine == 'arm64')",
   "or (sys_platform == 'win32' and platform_machine == 'AMD64')"

@@ -74,20 +74,22 @@ start_python <- function() {
   py_call(bridge$set_host, callback(described_calls))
   py_call(bridge$set_progress, callback(show_progress), getOption("cli.progress_show_after", 2))
   hold_interrupts(bridge)
-  name_cache()
+  name_files()
   apply_options()
   bridge
 }
 
-# Store compiled code where R packages may write, not in Python's folder, unless the user names a folder. The variable
-# is set through Python, which may have started before and does not see variables that R sets later.
-name_cache <- function() {
+# Store compiled code where R packages may write, not in Python's folder, unless the user names a folder. Tell Python
+# where this package's library is, which has functions that need no llvmlite. The variables are set through Python,
+# which may have started before and does not see variables that R sets later.
+name_files <- function() {
   variables <- reticulate::import("os", convert = FALSE)$environ
   if (!nzchar(py_to_r(py_call(variables$get, "GRADOPS_CACHE", "")))) {
     named <- Sys.getenv("GRADOPS_CACHE")
     folder <- if (nzchar(named)) named else tools::R_user_dir("gradops", "cache")
     py_call(variables$`__setitem__`, "GRADOPS_CACHE", folder)
   }
+  py_call(variables$`__setitem__`, "GRADOPS_RUNTIME", getLoadedDLLs()[["gradops"]][["path"]])
 }
 
 # Signal a Python warning in R.

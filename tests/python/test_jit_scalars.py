@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import tracemalloc
 import warnings
+from array import array
 from itertools import product
 
 import numpy as np
@@ -19,7 +20,9 @@ from gradops.functional import forward
 from gradops.jit import jit, native, scalar_logs, scalars
 from gradops.jit import table as tables
 from gradops.jit.backend import register
-from gradops.jit.operations import NumberOperation, plain_operation
+from gradops.jit.native import records
+from gradops.jit.operations import COPY, NumberOperation, plain_operation
+from gradops.jit.program import Program
 from gradops.jit.scalar_logs import NAMES, OPERATIONS, Log, log
 from gradops.jit.scalar_rules import template
 
@@ -454,6 +457,28 @@ def test_random_programs_without_native_code(few, monkeypatch):
     monkeypatch.setattr(scalars, "FEW", few)
     monkeypatch.setattr(scalar_logs, "FEW", few)
     check_random(700, 25)
+
+
+def test_native_records_are_those_of_python(monkeypatch):
+    """Same slots, values and gradients' flags of the same operations, among them copies and products with 1."""
+    register()
+    random, names = np.random.default_rng(3), ("add", "multiply", "negative", "exp")
+    known = [COPY, *[what for what in NumberOperation.known if what.name in names]]
+    whats = [known[i] for i in random.integers(0, len(known), 400)]
+    rows = np.zeros((len(whats), 4), np.intc)
+    for k, what in enumerate(whats):
+        rows[k, : 1 + what.operands] = what.number, *random.integers(0, 2 + k // 4, what.operands)
+
+    def recorded():
+        program = Program()
+        places = array("i", [program.literal(x, np.float64(x).tobytes()) for x in (1.0, 0.5)])
+        active = array("b", [0, 1])
+        records.record(program, rows, places, active)
+        return places, active, list(program.table.words), list(map(float, program.values.numbers))
+
+    native_record = recorded()
+    monkeypatch.setattr(records.machine, "machine", lambda: None)
+    assert str(native_record) == str(recorded())  # text, as NaN is not equal to itself
 
 
 def test_failed_operation_leaves_no_trace():

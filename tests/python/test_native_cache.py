@@ -271,7 +271,7 @@ def test_stored_code_is_tried_in_a_child_after_a_crash(folder, monkeypatch, new_
     if stored == "ends":
         host = machine._host(binding)
         stops = "declare void @llvm.trap()\ndefine i32 @run(i64, i64, i64) {\n call void @llvm.trap()\n ret i32 0\n}\n"
-        names = "parts tiles tiles.alone record record_again mark_operands mark_results".split()
+        names = "parts tiles tiles_alone record record_again mark_operands mark_results".split()
         stops += "".join(f'define i32 @"{name}"() {{\n ret i32 0\n}}\n' for name in names)
         cache.write(file.name, machine._object_code(binding, stops, *host))
         ended = start(folder)
@@ -299,7 +299,7 @@ def test_invalid_stored_code_is_recompiled(folder, new_machine, code):
 
     assert new_machine() is not None
     (file,) = folder.iterdir()
-    names = "parts tiles tiles.alone record record_again mark_operands mark_results".split()
+    names = "parts tiles tiles_alone record record_again mark_operands mark_results".split()
     texts = f"define i32 {code}\n}}\n", *(f'define i32 @"{name}"() {{\n ret i32 0\n}}\n' for name in names)
     wrong = machine._object_code(binding, "".join(texts), *machine._host(binding))
     cache.write(file.name, wrong)

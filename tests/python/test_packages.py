@@ -148,11 +148,14 @@ def test_contents_of_the_python_packages(tmp_path):
         inside = {name.partition("/")[2] for name in archive.getnames()}
     with zipfile.ZipFile(wheel) as archive:
         installed = set(archive.namelist())
-    core = {p.relative_to(ROOT / "python").as_posix() for p in (ROOT / "python" / "gradops").rglob("*.py")}
+    files = (ROOT / "python" / "gradops").rglob("*")
+    core = {p.relative_to(ROOT / "python").as_posix() for p in files if p.suffix in (".py", ".c", ".h", ".bc")}
     information = f"gradops-{gradops.__version__}.dist-info"
     papers = {f"{information}/{name}" for name in ("METADATA", "WHEEL", "RECORD", "licenses/LICENSE.md")}
     assert installed == core | papers | stubs | {"gradops/py.typed"}
-    tests = {p.relative_to(ROOT).as_posix() for p in (ROOT / "tests" / "python").rglob("*.py")}
+    tests = {
+        p.relative_to(ROOT).as_posix() for p in (ROOT / "tests" / "python").rglob("*.*") if p.suffix in (".py", ".c")
+    }
     assert tests | {f"python/{name}" for name in core | stubs} <= inside
     assert {"CITATION.cff", "LICENSE.md", "NEWS.md", "README.md", "pyproject.toml", "tools/versions.csv"} <= inside
     assert not any(name.startswith(("R/", "man/", ".venv", ".build", "tests/testthat")) for name in inside)

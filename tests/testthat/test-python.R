@@ -61,3 +61,22 @@ test_once("compiled code is stored where CRAN allows packages to write", {
   expect_identical(out[length(out)], named)
   expect_match(list.files(named), "^machine-")
 })
+
+test_once("without llvmlite, Python uses the functions that R's compiler made", {
+  skip_on_cran()
+  skip_without()
+  skip_if(is_loaded_from_source(), "needs the installed package")
+  code <- c(
+    "reticulate::py_run_string('import sys; sys.modules[\"llvmlite\"] = None')",
+    "sparse <- function(x) op_sum(x) # starts Python",
+    "invisible(sparse(1))",
+    "reticulate::py_run_string('",
+    "from gradops.jit.native.machine import runtime",
+    "from gradops.scipy import sparse",
+    "from gradops.scipy.sparse import _ops",
+    "A = sparse.csc_array(4.0 * sparse.eye_array(9).tocsc()) - sparse.eye_array(9, k=1) - sparse.eye_array(9, k=-1)",
+    "print(type(runtime()).__name__, type(_ops.cholesky(A.pattern, A.values)).__name__)')"
+  )
+  out <- in_new_process(code)
+  expect_identical(out[length(out)], "Library ColumnFactor")
+})

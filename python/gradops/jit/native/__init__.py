@@ -22,12 +22,12 @@ Steps on single numbers and small arrays become bytecode:
 - ``loop_compiler`` compiles hot loops of bytecode to machine code.
 
 Steps on large arrays are fused instead. ``tiles`` finds groups of steps that can share one pass over the data,
-``tile_plan`` writes their instructions, which call inner loops of ufuncs, ``tile_source`` holds the IR of the function
-that executes them tile by tile, and ``tile_run`` calls it in threads. ``tile_compiler`` compiles hot groups, several
-instructions as one loop.
+``tile_plan`` writes their instructions, which call inner loops of ufuncs, and ``tile_run`` calls the function that
+executes them tile by tile, in threads. ``tile_source`` has the IR of further inner loops. ``tile_compiler`` compiles
+hot groups, several instructions as one loop.
 
-``records`` and ``record_source`` record operations on single numbers in bulk, and ``sparse_source`` holds sparse
-Cholesky factorization; both are functions in the same compiled module.
+``records`` records operations on single numbers in bulk. Its functions, the one that executes tiles, and sparse
+Cholesky factorization are C in ``runtime``, compiled into the same module.
 """
 
 from __future__ import annotations
@@ -44,9 +44,7 @@ from . import machine
 from . import machine_source as _machine_source  # noqa: F401
 from . import positions as _positions  # noqa: F401
 from . import products as _products  # noqa: F401
-from . import record_source as _record_source  # noqa: F401
 from . import rules as _rules  # noqa: F401
-from . import sparse_source as _sparse_source  # noqa: F401
 from . import systems as _systems  # noqa: F401
 from . import tile_source as _tile_source  # noqa: F401
 from .lowering import lowered as _lowered

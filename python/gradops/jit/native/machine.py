@@ -5,8 +5,8 @@ and :class:`.run.Run`, :class:`.tile_run.Tiles`, :mod:`.records` and the sparse 
 
 LLVM comes from the optional package ``llvmlite``, which Numba uses and which is imported when a program is first
 compiled. Numba could do the same work, but takes half a second to import, longer than most programs take to compile.
-Compiling the machine's IR takes 2 s, once for each version and processor; later processes load the object code from
-disk in a few milliseconds.
+Compiling the machine's IR, which is text from these modules and bitcode from C (:data:`RUNTIME`), takes 2 s, once for
+each version and processor; later processes load the object code from disk in a few milliseconds.
 
 Stored code may crash the process that loads it, if a processor lacks a feature that it claims to have. So the next
 process tries the code in a child process first (:func:`.cache.attempt`), and compiles it again if the child crashes.
@@ -37,6 +37,9 @@ from .instructions import FUNCTION_NUMBERS, FUNCTIONS, ROUTINE_NUMBERS, ROUTINES
 _X86 = {"divide": 4, "over": 8, "under": 16, "invalid": 1}
 _ARM = {"divide": 2, "over": 4, "under": 8, "invalid": 1}
 _WINDOWS = {"divide": 8, "over": 4, "under": 2, "invalid": 16}
+
+RUNTIME = pathlib.Path(__file__).parent / "runtime" / "runtime.bc"
+"""LLVM bitcode of the C in ``runtime/``, which ``tools/runtime`` writes."""
 
 
 @functools.cache
@@ -116,6 +119,30 @@ class Machine:
         return all(self._functions[ROUTINE_NUMBERS[name]] for name in routines)
 
 
+class Library:
+    """The C of ``runtime/`` as R's compiler made it, in the shared library of the R package."""
+
+    def __init__(self, file: str):
+        self._library = ctypes.CDLL(file)
+
+    def function(self, name: str, operands: int, result: Any = ctypes.c_int) -> Callable:
+        """Return a function as :attr:`Machine.function` does."""
+        return ctypes.CFUNCTYPE(result, *[ctypes.c_size_t] * operands)((name, self._library))
+
+
+@functools.cache
+def runtime() -> Machine | Library | None:
+    """Return the owner of the functions of ``runtime/``: the machine, or without llvmlite R's library, or None.
+
+    R names its library in the environment variable ``GRADOPS_RUNTIME``.
+    """
+    found, file = machine(), os.environ.get("GRADOPS_RUNTIME")
+    if found is None and file and not _is_off():
+        with contextlib.suppress(OSError):  # a child process of R, after R's package has moved
+            return Library(file)
+    return found
+
+
 @functools.cache
 def machine() -> Machine | None:
     """Return the machine; None if it is turned off or llvmlite is not usable.
@@ -186,7 +213,8 @@ def _load_or_compile(binding) -> Machine:
             with contextlib.suppress(Exception):  # LLVM may reject the file, or the machine fail its check
                 return Machine(_load(binding, target, processor, features, stored)[0])
             cache.remove(name)
-        compiled = _object_code(binding, llvm.sources(sum(exceptions().values())), target, processor, features)
+        text = llvm.sources(sum(exceptions().values()))
+        compiled = _object_code(binding, text, target, processor, features, runtime=RUNTIME.read_bytes())
         found = Machine(_load(binding, target, processor, features, compiled)[0])
         cache.write(name, compiled)
     return found
@@ -222,10 +250,14 @@ def run_stored(name: str) -> None:
     Machine(_load(binding, target, processor, features, cache.read(name) or b"")[0])
 
 
-def _object_code(binding, text: str, target, processor: str, features: str, level: int = 3) -> bytes:
-    """Compile LLVM IR to object code."""
+def _object_code(
+    binding, text: str, target, processor: str, features: str, level: int = 3, runtime: bytes | None = None
+) -> bytes:
+    """Compile LLVM IR, and the bitcode of the runtime, to object code."""
     builder = target.create_target_machine(cpu=processor, features=features, opt=3, jit=True)
     module = binding.parse_assembly(llvm.assembled(text))
+    if runtime is not None:
+        module.link_in(binding.parse_bitcode(runtime))
     module.verify()  # otherwise LLVM would silently join two blocks with the same label
     module.triple = target.triple
     module.data_layout = str(builder.target_data)
@@ -258,7 +290,7 @@ def _version(binding, processor: str, features: str) -> str:
     # Stored code is executed unseen, so its name must cover everything that it was made of. Without the processor's
     # features, two computers that share a home directory could load instructions that one of them lacks. The files of
     # this folder contain the IR and LLVM's options.
-    for file in sorted(pathlib.Path(__file__).parent.glob("*.py")):
+    for file in (*sorted(pathlib.Path(__file__).parent.glob("*.py")), RUNTIME):
         known.update(file.read_bytes())
     of_llvm = llvmlite.__version__, *map(str, binding.llvm_version_info)
     for text in (*of_llvm, sys.platform, platform.machine(), processor, features, repr(exceptions())):

@@ -1,6 +1,6 @@
 """Record operations on single numbers in bulk, and propagate marks through a program's rows.
 
-Passes over long programs of single numbers call these functions. They run natively (:mod:`.record_source`), or in
+Passes over long programs of single numbers call these functions. They run natively (``runtime/record.c``), or in
 Python without a machine.
 """
 
@@ -14,9 +14,12 @@ import numpy as np
 from ..operations import COPY, NumberOperation
 from ..program import Program
 from ..table import FEW, WIDTH, Values
-from . import machine, record_source
+from . import machine
 from .instructions import FUNCTIONS
 from .registry import OF_KERNELS, instruction
+
+_PYTHON, _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _NEGATIVE, _SELECT, _COPY, _CALL = range(9)
+"""How the value of an operation is computed, as in ``runtime/record.c``."""
 
 
 def record(program: Program, rows: np.ndarray, places: array, active: array) -> None:
@@ -94,15 +97,15 @@ def _kinds(of: machine.Machine) -> array:
     """Return a word for each opcode: the number of operands, 4 times a way to compute, and 64 times a function."""
     for what in NumberOperation.known[len(_known) :]:
         name = None if what.kernel in OF_KERNELS or not what.is_plain else instruction(what.name)
-        way = number = record_source.PYTHON
+        way = number = _PYTHON
         if what is COPY:
-            way = record_source.COPY
+            way = _COPY
         elif what.name == "where" and what.is_plain:
-            way = record_source.SELECT
+            way = _SELECT
         elif name in _WAYS:
             way = _WAYS[name]
         elif name in FUNCTIONS and what.operands == 1 and not FUNCTIONS[name].of_scipy:
-            way, number = record_source.CALL, of.needs(name)
+            way, number = _CALL, of.needs(name)
         _known.append(what.operands + 4 * way + 64 * number)
     return _known
 
@@ -110,11 +113,11 @@ def _kinds(of: machine.Machine) -> array:
 _known = array("i")
 
 _WAYS = {
-    "add": record_source.ADD,
-    "subtract": record_source.SUBTRACT,
-    "multiply": record_source.MULTIPLY,
-    "divide": record_source.DIVIDE,
-    "negative": record_source.NEGATIVE,
+    "add": _ADD,
+    "subtract": _SUBTRACT,
+    "multiply": _MULTIPLY,
+    "divide": _DIVIDE,
+    "negative": _NEGATIVE,
 }
 
 

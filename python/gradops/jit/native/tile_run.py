@@ -1,7 +1,7 @@
 """Execute a group of steps on large arrays as one call, in several threads if that is faster.
 
 :class:`Tiles` is the function of a group's step: a compiled program calls it with arrays and receives arrays. It runs
-the plan that :mod:`.tile_plan` wrote, through the machine's function ``tiles`` (:mod:`.tile_source`), and repeats the
+the plan that :mod:`.tile_plan` wrote, through the machine's function ``tiles`` (``runtime/tiles.c``), and repeats the
 group by the reference executor if NumPy would warn. :func:`loop` finds the inner loops of NumPy's ufuncs.
 """
 
@@ -24,7 +24,7 @@ from ..array import Place
 from ..reference import Reference
 from .code import BOOL, FLOATS
 from .instructions import OPERATIONS
-from .machine import Machine
+from .machine import Machine, exceptions
 from .run import is_warned_of
 
 # The public layout of `PyUFuncObject` (numpy/ufuncobject.h), the same in NumPy 1 and 2, after CPython's object header.
@@ -306,8 +306,8 @@ class _State:
         self._size = plan.room
         self._rooms: list[int] = []
         self._next = np.zeros(1, np.int64)
-        self._tiles, self._alone = machine.function("tiles", 5), machine.function("tiles.alone", 6)
-        self._functions = machine.functions
+        self._tiles, self._alone = machine.function("tiles", 6), machine.function("tiles_alone", 7)
+        self._functions, self._exceptions = machine.functions, sum(exceptions().values())
         self._words, self._table, self._following = address(plan.words), address(table), address(self._next)
         self._closing = address(plan.closing) if plan.parts else 0
         self._given = self._thread_arguments(0)
@@ -322,7 +322,7 @@ class _State:
             room = np.empty(self._size + 64, np.uint8)
             self._held.append(room)
             self._rooms.append(-(-address(room) // 64) * 64)
-        return self._table, self._rooms[number], self._following, self._functions
+        return self._table, self._rooms[number], self._following, self._functions, self._exceptions
 
     def run(self) -> int:
         """Execute all tiles in this thread; return the floating-point exceptions raised."""
