@@ -136,39 +136,60 @@ explain_hint <- function(condition, class, hints) {
     fits <- is.null(hint$assigns) || hint$assigns == assigns
     if (fits && grepl(hint$pattern, conditionMessage(condition))) {
       instead <- if (is.function(hint$instead)) hint$instead(conditionMessage(condition)) else hint$instead
-      says <- c(hint$says, i = instead)
-      if (isTRUE(hint$operands)) says <- wrong_operand(call, home_of(call)) %||% says
-      says[[1L]] <- sprintf(says[[1L]], deparse(call, nlines = 1)[1])
+      if (isTRUE(hint$operands)) call <- written_call(call)
+      says <- sprintf(hint$says, deparse(call, nlines = 1)[1])
+      slip <- if (isTRUE(hint$operands)) wrong_operand(call)
+      if (!is.null(slip)) {
+        says <- sprintf("`%s`: %s", deparse(call, nlines = 1)[1], slip$is)
+        instead <- slip$instead
+      }
       abort(
-        says,
+        c(says, i = instead),
         class = c(class, "gradops_error"), parent = condition, call = NULL
       )
     }
   }
 }
 
-# The environment of the function whose code has a call; NULL if none that runs has it.
-home_of <- function(call) {
+# The position of the last frame, up to `last`, whose function's code has a call; NA if none has it.
+home_of <- function(call, last = sys.nframe()) {
   call <- unsourced(call)
   has_call <- function(code) {
     identical(code, call) || is.call(code) && any(vapply(as.list(code), function(x) !missing(x) && has_call(x), NA))
   }
-  frame <- Position(function(i) has_call(body(sys.function(i))), seq_len(sys.nframe()), right = TRUE)
-  if (!is.na(frame)) sys.frame(frame)
+  Position(function(i) has_call(body(sys.function(i))), seq_len(last), right = TRUE)
 }
 
-# The message and the hint for the first operand of a failed call that is neither a tensor nor numbers; NULL if there is
-# none. Only variables and their elements are looked up: code does not run again.
-wrong_operand <- function(call, env) {
+# A call as the user wrote it, for the call in a function that passes `...` on.
+written_call <- function(call, last = sys.nframe()) {
+  passes_on <- any(vapply(as.list(call)[-1L], identical, NA, quote(...)))
+  home <- if (passes_on) home_of(call, last) else NA
+  if (is.na(home)) call else written_call(sys.call(home), home - 1L)
+}
+
+# What the first operand of a failed call that is neither a tensor nor numbers `is`, and what to write `instead`; NULL if
+# there is none. Only variables and their elements are looked up: code does not run again.
+wrong_operand <- function(call, may_be = function(value) TRUE) {
+  home <- home_of(call)
+  env <- if (!is.na(home)) sys.frame(home)
   for (operand in as.list(call)[-1L]) {
     value <- looked_up(operand, env)
-    fix <- if (length(value) > 0L) operand_hint(operand, value[[1L]], env)
-    if (!is.null(fix)) {
+    instead <- if (length(value) > 0L && may_be(value[[1L]])) operand_hint(operand, value[[1L]], env)
+    if (!is.null(instead)) {
       what <- if (is.function(value[[1L]])) "a function" else friendly(value[[1L]])
-      written <- gsub("%", "%%", deparse(operand, nlines = 1)[1], fixed = TRUE)
-      return(c(sprintf("`%%s`: `%s` is %s.", written, gsub("%", "%%", what, fixed = TRUE)), i = fix))
+      return(list(is = sprintf("`%s` is %s.", deparse(operand, nlines = 1)[1], what), instead = instead))
     }
   }
+}
+
+# The hint for an error of a call that was given NULL.
+null_hint <- function(call) {
+  if (is.environment(call)) {
+    frame <- Position(function(frame) identical(frame, call), sys.frames())
+    call <- if (!is.na(frame)) sys.call(frame)
+  }
+  slip <- if (is.call(call)) wrong_operand(call, is.null)
+  if (!is.null(slip)) paste(slip$is, slip$instead)
 }
 
 # A list of the value of a variable or of an element of a list; empty for other code.

@@ -405,10 +405,12 @@ def _scalar(y):
             hint = "does it end with `return`?"
         raise GradientError("`f` must return a scalar tensor; got {y}.", argument="f", hint=hint, y=TypeOf(y))
     if conversion.size(y) != 1:
+        empty = "it is empty, as arithmetic with NULL is; a misspelt name gives NULL"
         raise GradientError(
             f"`f` must return a scalar; got shape {conversion.shape(y)}.",
             argument="f",
-            hint="reduce it with `sum()`, or use `gradops.functional.jacobian()`",
+            hint="reduce it with `sum()`, or use `gradops.functional.jacobian()`" if conversion.size(y) else "{empty}",
+            empty=Code("it is empty", empty),
         )
     if not dtypes.is_floating(conversion.dtype(y)):
         raise no_slope(conversion.dtype(y))
