@@ -167,8 +167,8 @@ written_call <- function(call, last = sys.nframe()) {
   if (is.na(home)) call else written_call(sys.call(home), home - 1L)
 }
 
-# What the first operand of a failed call that is neither a tensor nor numbers `is`, and what to write `instead`; NULL if
-# there is none. Only variables and their elements are looked up: code does not run again.
+# What the first operand of a failed call that is neither a tensor nor numbers `is`, and what to write `instead`; NULL
+# if there is none. Only variables and their elements are looked up: code does not run again.
 wrong_operand <- function(call, may_be = function(value) TRUE) {
   home <- home_of(call)
   env <- if (!is.na(home)) sys.frame(home)
@@ -194,19 +194,16 @@ null_hint <- function(call) {
 
 # A list of the value of a variable or of an element of a list; empty for other code.
 looked_up <- function(code, env) {
-  if (is.symbol(code) && nzchar(code) && !is.null(env) && exists(as.character(code), env)) {
-    return(list(get(as.character(code), env)))
+  first <- all.vars(code)[1L]
+  calls <- setdiff(all.names(code), all.vars(code))
+  if (is.null(env) || first %in% c(NA, "") || !exists(first, env) || !all(calls %in% c("$", "[[", "["))) {
+    return(list())
   }
-  if (rlang::is_call(code, c("$", "[[", "["), n = 2L) && !is.call(code[[3L]])) {
-    whole <- looked_up(code[[2L]], env)
-    at <- if (rlang::is_call(code, "$")) list(as.character(code[[3L]])) else looked_up(code[[3L]], env)
-    if (is.character(code[[3L]]) || is.numeric(code[[3L]])) at <- list(code[[3L]])
-    if (length(at) == 1L && length(whole) == 1L && is.list(whole[[1L]]) && !is.object(whole[[1L]])) {
-      part <- if (rlang::is_call(code, "[")) `[` else `[[`
-      return(tryCatch(list(part(whole[[1L]], at[[1L]])), error = function(error) list()))
-    }
+  whole <- get(first, env)
+  if (is.call(code) && (is.object(whole) || !is.list(whole))) {
+    return(list())
   }
-  list()
+  tryCatch(list(suppressWarnings(eval(code, env))), error = function(error) list())
 }
 
 # What to write instead of an operand that is NULL, a list, a function or text; NULL for other values.

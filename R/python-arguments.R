@@ -250,7 +250,7 @@ friendly <- function(x) {
     return("NULL")
   }
   if (is.atomic(x) && length(x) == 1L && is.null(attributes(x))) {
-    return(deparse(x, nlines = 1L, control = NULL)[1L])
+    return(strtrim(deparse(x, nlines = 1L, control = NULL)[1L], 60L))
   }
   cli::format_inline("{.obj_type_friendly {x}}")
 }

@@ -15,13 +15,13 @@ mistakes <- list(
     "`[` on a list, in sum()" = list(quote(gradient(function(p) sum((p["a"] - 1)^2), l)), "is a list", "`p[[\"a\"]]`"),
     "a list as a vector" = list(quote(gradient(function(p) sum((p - 1)^2), l)), "`p` is a list", "`p$a`"),
     "sum of a list" = list(quote(gradient(function(p) sum(p), l)), "`p` is a list", "do.call(c, p)"),
-    "a misspelt element" = list(quote(gradient(function(p) p$aa - 1, l)), "got shape (0)", "a misspelt name gives NULL"),
+    "a misspelt element" = list(quote(gradient(function(p) p$aa - 1, l)), "got shape (0)", "a misspelt name"),
     "a misspelt element and a tensor" = list(quote(gradient(function(p) p$aa * p$a, l)), "got NULL.", "`p` has a, b"),
     "in a density" = list(quote(gradient(function(p) dnorm(1, p$m, p$b), l)), "`mean`", "got NULL", "`p` has a, b"),
-    "in a constant density" = list(quote(gradient(function(p) dnorm(1, p$m, 1) * p$a, l)), "`p$m` is NULL", "`p` has a, b"),
+    "in a constant density" = list(quote(gradient(function(p) dnorm(1, p$m, 1), l)), "`p$m` is NULL", "`p` has a, b"),
     "a misspelt name" = list(quote(gradient(function(p) p["m"], c(a = 1))), "named \"m\"", "the names are \"a\""),
     "a function's name" = list(quote(gradient(function(p) p * ls, 1)), "got a function"),
-    "a function's name in exp()" = list(quote(gradient(function(p) p * exp(ls), 1)), "`ls` is a function", "No variable"),
+    "a function's name in exp()" = list(quote(gradient(function(p) p * exp(ls), 1)), "`ls` is a function", "No var"),
     "an index" = list(quote(gradient(function(p) p[[5]], x)), "there are 3 elements; got 5."),
     "apply() of a vector" = list(quote(gradient(function(p) apply(p, 1, sum), x)), "got a vector", "`sapply(x, f)`"),
     "a level in percent" = list(quote(confint(fit, level = 95)), "`level` must be a number between 0 and 1; got 95"),
@@ -42,7 +42,7 @@ mistakes <- list(
     "a vector of values" = list(quote(MakeADFun(function(p) p$mu - 1:3, p)$fn()), "must return one number; got 3"),
     "the length" = list(quote(MakeADFun(nll, p)$fn(1:3)), "a vector of 2 numbers, for mu and s", "(3)"),
     "sdreport() of the optimum" = list(quote(sdreport(list(par = 1))), "`obj` must be what `MakeADFun()` returns"),
-    "functions of RTMB" = list(quote(gradient(function(p) { REPORT(p); p }, 1)), "RTMB, which is not attached")
+    "functions of RTMB" = list(quote(gradient(function(p) REPORT(p), 1)), "RTMB, which is not attached")
   ),
   keras3 = list(
     "a backend" = list(quote(use_backend("tf")), "Unknown backend \"tf\"", "\"tensorflow\""),
@@ -55,7 +55,7 @@ mistakes <- list(
   torch = list(
     "dim" = list(quote(op_sum(x, dim = 1)), "none called `dim`", "Write `axis =`"),
     "no number" = list(quote(backward(v * 2)), "non-scalar of shape (3)", "reduce it to a scalar"),
-    "twice" = list(quote({ z <- sum(v^2); backward(z); backward(z) }), "retain_graph=TRUE"),
+    "twice" = list(quote(for (i in 1:2) backward(z)), "retain_graph=TRUE"),
     "item()" = list(quote(v$item()), "the only element", "shape (3,)"),
     "an index" = list(quote(v[[4]]), "there are 3 elements; got 4.")
   ),
@@ -79,13 +79,15 @@ test_once("natural mistakes get an error that says what to write", {
   local_backend("numpy")
   f <- function(x) sum(x^2)
   home <- list2env(list(
-    f = f, x = c(1, 2, 3), y = 1, l = list(a = 1, b = 2), p = list(mu = 0, s = 0), v = variable(c(1, 2, 3), requires_grad = TRUE),
+    f = f, x = c(1, 2, 3), y = 1, l = list(a = 1, b = 2), p = list(mu = 0, s = 0),
+    v = variable(c(1, 2, 3), requires_grad = TRUE),
     fit = maximize_likelihood(function(p) -sum(dnorm(1:4, p["m"], exp(p["s"]), log = TRUE)), c(m = 2, s = 0)),
     nll = function(p) {
       getAll(p)
       -sum(dnorm(1:4, mu, exp(s), log = TRUE))
     }
   ), parent = globalenv())
+  home$z <- sum(home$v^2)
   environment(home$f) <- environment(home$nll) <- home
   for (user in names(mistakes)) {
     for (name in names(mistakes[[user]])) {
