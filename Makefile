@@ -36,8 +36,8 @@ test-gpu:
 test-long:
 	tools/test --long $(PART) $(FILES)
 
-# The R tests with keras3, so tensorflow, loaded before gradops and after it, on each backend: GRADOPS_NEIGHBOURS=<library
-# with keras3>, as `../shared/companions/install LIBRARY keras3` makes one.
+# The R tests with keras3, so tensorflow, loaded before gradops and after it, on each backend. GRADOPS_NEIGHBOURS names a
+# library with keras3; `$GRADOPS_COMPANIONS/install LIBRARY keras3` makes one from a folder of sources.
 test-neighbours: export RETICULATE_PYTHON = $(CURDIR)/$(python)
 test-neighbours: export NOT_CRAN = true
 test-neighbours: export GRADOPS_LONG ?= 0.1

@@ -11,7 +11,8 @@ numbers_alone <- paste(
   "`as.numeric(op_stop_gradient(x))` takes the values, without a gradient."
 )
 
-# `assigns`: TRUE if the hint is for `h[i] <- v` only, FALSE if it is for everything else.
+# `assigns`: TRUE if the hint is for `h[i] <- v` only, FALSE if it is for everything else. `operands`: TRUE if a wrong
+# operand of the call explains the error better.
 hints <- list(
   list(
     pattern = "incompatible types .*environment.* in subassignment|environment/0|environments cannot be coerced",
@@ -52,7 +53,7 @@ hints <- list(
     }
   ),
   list(
-    pattern = "^[Nn]on-numeric argument to mathematical function", assigns = FALSE,
+    pattern = "^[Nn]on-numeric argument to mathematical function", assigns = FALSE, operands = TRUE,
     says = "`%s`: an argument is not a number; if it is a tensor, this function does not take tensors.",
     instead = paste("A misspelt name gives NULL, as `p$sgima` of a list with `sigma`.", numbers_alone)
   ),
@@ -102,6 +103,7 @@ hints <- list(
       sep = "|", "^non-numeric argument to binary operator", "^comparison .* is possible only for atomic",
       "^operations are possible only for numeric"
     ),
+    operands = TRUE,
     says = paste(
       "`%s`: if one side is a tensor, the other has its own operators, as data frames, time series and keras3's",
       "tensors have."
@@ -116,7 +118,7 @@ hints <- list(
 # Hints for errors whose call is not one of base R's functions.
 hints_of_own_code <- list(
   list(
-    pattern = "^invalid 'type' \\((environment|list)\\) of argument",
+    pattern = "^invalid 'type' \\((environment|list)\\) of argument", operands = TRUE,
     says = "`%s`: R looks at the first argument only, which is not a tensor.",
     instead = "Put the tensor first, as `max(p[1], 0)`; join a list with `do.call(c, parts)`."
   )
@@ -134,11 +136,97 @@ explain_hint <- function(condition, class, hints) {
     fits <- is.null(hint$assigns) || hint$assigns == assigns
     if (fits && grepl(hint$pattern, conditionMessage(condition))) {
       instead <- if (is.function(hint$instead)) hint$instead(conditionMessage(condition)) else hint$instead
+      if (isTRUE(hint$operands)) call <- written_call(call)
+      says <- sprintf(hint$says, deparse(call, nlines = 1)[1])
+      slip <- if (isTRUE(hint$operands)) wrong_operand(call)
+      if (!is.null(slip)) {
+        says <- sprintf("`%s`: %s", deparse(call, nlines = 1)[1], slip$is)
+        instead <- slip$instead
+      }
       abort(
-        c(sprintf(hint$says, deparse(call, nlines = 1)[1]), i = instead),
+        c(says, i = instead),
         class = c(class, "gradops_error"), parent = condition, call = NULL
       )
     }
+  }
+}
+
+# The position of the last frame, up to `last`, whose function's code has a call; NA if none has it.
+home_of <- function(call, last = sys.nframe()) {
+  call <- unsourced(call)
+  has_call <- function(code) {
+    identical(code, call) || is.call(code) && any(vapply(as.list(code), function(x) !missing(x) && has_call(x), NA))
+  }
+  Position(function(i) has_call(body(sys.function(i))), seq_len(last), right = TRUE)
+}
+
+# A call as the user wrote it, for the call in a function that passes `...` on.
+written_call <- function(call, last = sys.nframe()) {
+  passes_on <- any(vapply(as.list(call)[-1L], identical, NA, quote(...)))
+  home <- if (passes_on) home_of(call, last) else NA
+  if (is.na(home)) call else written_call(sys.call(home), home - 1L)
+}
+
+# What the first operand of a failed call that is neither a tensor nor numbers `is`, and what to write `instead`; NULL
+# if there is none. Only variables and their elements are looked up: code does not run again.
+wrong_operand <- function(call, may_be = function(value) TRUE) {
+  home <- home_of(call)
+  env <- if (!is.na(home)) sys.frame(home)
+  for (operand in as.list(call)[-1L]) {
+    value <- looked_up(operand, env)
+    instead <- if (length(value) > 0L && may_be(value[[1L]])) operand_hint(operand, value[[1L]], env)
+    if (!is.null(instead)) {
+      what <- if (is.function(value[[1L]])) "a function" else friendly(value[[1L]])
+      return(list(is = sprintf("`%s` is %s.", deparse(operand, nlines = 1)[1], what), instead = instead))
+    }
+  }
+}
+
+# The hint for an error of a call that was given NULL.
+null_hint <- function(call) {
+  if (is.environment(call)) {
+    frame <- Position(function(frame) identical(frame, call), sys.frames())
+    call <- if (!is.na(frame)) sys.call(frame)
+  }
+  slip <- if (is.call(call)) wrong_operand(call, is.null)
+  if (!is.null(slip)) paste(slip$is, slip$instead)
+}
+
+# A list of the value of a variable or of an element of a list; empty for other code.
+looked_up <- function(code, env) {
+  first <- all.vars(code)[1L]
+  calls <- setdiff(all.names(code), all.vars(code))
+  if (is.null(env) || first %in% c(NA, "") || !exists(first, env) || !all(calls %in% c("$", "[[", "["))) {
+    return(list())
+  }
+  whole <- get(first, env)
+  if (is.call(code) && (is.object(whole) || !is.list(whole))) {
+    return(list())
+  }
+  tryCatch(list(suppressWarnings(eval(code, env))), error = function(error) list())
+}
+
+# What to write instead of an operand that is NULL, a list, a function or text; NULL for other values.
+operand_hint <- function(operand, value, env) {
+  is_part <- is.call(operand)
+  whole <- if (is_part) deparse1(operand[[2L]])
+  if (is.null(value)) {
+    names <- if (is_part) names(unlist(looked_up(operand[[2L]], env), recursive = FALSE))
+    of <- if (length(names) > 0L) sprintf("; `%s` has %s", whole, toString(names))
+    sprintf("A misspelt name gives NULL%s.", of %||% ", as `p$sgima` of a list with `sigma`")
+  } else if (is.data.frame(value)) {
+    "Write `as.matrix(d)`, or the columns of the data frame."
+  } else if (is.list(value) && !is.object(value)) {
+    if (is_part && rlang::is_call(operand, "[")) {
+      sprintf("Write `%s[[%s]]` for the element.", whole, deparse1(operand[[3L]]))
+    } else {
+      first <- if (nzchar(rlang::names2(value)[1L])) paste0("$", names(value)[1L]) else "[[1]]"
+      sprintf("Write its elements, as `%1$s%2$s`, or join them: `do.call(c, %1$s)`.", deparse1(operand), first)
+    }
+  } else if (is.function(value)) {
+    "No variable has this name where the code runs."
+  } else if (is.character(value)) {
+    "Give numbers or a tensor."
   }
 }
 

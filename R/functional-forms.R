@@ -13,16 +13,22 @@ all_numbers <- function(x) {
   if (is.list(x)) all(vapply(x, function(part) is.null(part) || all_numbers(part), NA)) else is_number(x)
 }
 
-# Raise an error for factors, dates and the like: there are no derivatives with respect to them.
+# Raise an error for factors, dates, data frames and the like: there are no derivatives with respect to them.
 check_differentiable <- function(x, name, call = parent.frame()) {
-  for (part in leaves_of(x)) {
-    plain <- if (is.object(part)) !is.atomic(part) || is_number(part) else !is.character(part) && !is.raw(part)
-    if (!plain || is_r_function(part) || is.language(part)) {
-      abort(
-        sprintf("`%s` must be numbers or tensors to differentiate with respect to; got %s.", name, friendly(part)),
-        class = c("gradops_error_type", "gradops_error"), argument = name, call = call
-      )
-    }
+  table <- is.data.frame(x)
+  if (is.list(x) && !table) {
+    for (part in x) check_differentiable(part, name, call)
+    return(invisible())
+  }
+  plain <- if (is.object(x)) !is.atomic(x) || is_number(x) else !is.character(x) && !is.raw(x)
+  if (!plain || table || is_r_function(x) || is.language(x)) {
+    abort(
+      c(
+        sprintf("`%s` must be numbers or tensors to differentiate with respect to; got %s.", name, friendly(x)),
+        i = if (table) "`as.list(d)` makes parameters of its columns, `as.matrix(d)` of all its numbers at once."
+      ),
+      class = c("gradops_error_type", "gradops_error"), argument = name, call = call
+    )
   }
 }
 

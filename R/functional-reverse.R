@@ -111,6 +111,17 @@ gradient <- function(f_or_y, x, ...) {
     known <- by_program("gradient", f_or_y, x, list(...))
     if (is.null(known)) grad_fn(with_extra(f_or_y, list(...)))(x) else like(known$derivative, x)
   } else {
+    if (is.language(f_or_y)) {
+      code <- if (is.expression(f_or_y)) f_or_y[[1L]] else f_or_y
+      if (inherits(code, "formula")) code <- code[[length(code)]]
+      abort(
+        c(
+          sprintf("`f_or_y` must be a function; got %s.", friendly(f_or_y)),
+          i = sprintf("Write `gradient(function(%s) %s, x)`.", toString(all.vars(code)), deparse1(code))
+        ),
+        class = c("gradops_error_type", "gradops_error"), argument = "f_or_y"
+      )
+    }
     if (is.null(f_or_y) || is.atomic(f_or_y)) {
       abort(
         c(

@@ -125,6 +125,9 @@ reported_by_row <- function(reported, rows, type, call = parent.frame()) {
 #' @export
 confint.gradops_fit <- function(object, parm, level = 0.95, method = c("wald", "profile"), ...) {
   method <- chosen(method)
+  if (!is.numeric(level) || length(level) != 1L || !isTRUE(level > 0 && level < 1)) {
+    unsupported("level", sprintf("must be a number between 0 and 1; got %s.", friendly(level)))
+  }
   if (!missing(parm)) parm <- parameter_places(parm, object, "parm")
   tails <- c((1 - level) / 2, (1 + level) / 2)
   estimates <- object$coefficients

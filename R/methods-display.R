@@ -93,6 +93,7 @@ field_value <- function(value) {
 no_field <- function(x, name, error) {
   known <- as.character(py_to_r(call_core("interop.r.fields", x)))
   hint <- if (name %in% names(x)) sprintf("`x[[\"%s\"]]` is the element of that name.", name) else meant(name, known)
+  hint <- hint %||% "`$` reads the fields of a tensor; parameters that are read by name are a list, as `list(a = 1)`."
   abort(
     c(sprintf("%s has no field `%s`.", format_tensor(x), name), i = hint),
     class = c("gradops_error_argument", "gradops_error"), argument = "name", python = error, call = NULL

@@ -54,6 +54,7 @@ apply <- function(X, MARGIN, FUN, ..., simplify = TRUE) {
 
 apply_tensor <- function(X, MARGIN, FUN, ..., simplify) {
   dims <- dim(X)
+  if (length(dims) < 2L) unsupported("X", "must be a matrix or an array; got a vector.", "Use `sapply(x, f)`.")
   if (!is.numeric(MARGIN) || !all(MARGIN %in% seq_along(dims))) {
     unsupported("MARGIN", sprintf("must be of the %d dimensions of `X`, by number.", length(dims)))
   }

@@ -56,12 +56,15 @@ quoted_name <- function(name) {
   if (grepl(" ", name, fixed = TRUE)) name else sprintf("`%s`", name)
 }
 
-not_numeric <- function(name, x, call) {
+not_numeric <- function(name, x, call, instead = NULL) {
   if (!is.character(name)) name <- deparse1(name)
   abort(
-    sprintf(
-      "%s must be a tensor, or numeric, logical, complex, or a list of these; got %s.",
-      quoted_name(name), friendly(x)
+    c(
+      sprintf(
+        "%s must be a tensor, or numeric, logical, complex, or a list of these; got %s.",
+        quoted_name(name), friendly(x)
+      ),
+      i = instead
     ),
     class = c("gradops_error_type", "gradops_error"), argument = name, call = call
   )
@@ -241,10 +244,13 @@ check_number <- function(x, name = rlang::caller_arg(x), call = caller_env()) {
   }
 }
 
-# A short description of a value.
+# A short description of a value; a single number, text or logical value is shown.
 friendly <- function(x) {
   if (is.null(x)) { # cli cannot describe NULL
     return("NULL")
+  }
+  if (is.atomic(x) && length(x) == 1L && is.null(attributes(x))) {
+    return(strtrim(deparse(x, nlines = 1L, control = NULL)[1L], 60L))
   }
   cli::format_inline("{.obj_type_friendly {x}}")
 }
@@ -253,7 +259,7 @@ friendly <- function(x) {
 no_argument <- function(..., call = parent.frame()) {
   own <- setdiff(names(formals(sys.function(sys.parent()))), "...")
   wrong <- setdiff(rlang::names2(substitute(list(...))), "")
-  instead <- if (length(wrong) > 0) intersect(c(other_names[wrong[1]], closest(wrong[1], own)), own)
+  instead <- if (length(wrong) > 0) intersect(closest(wrong[1], own), own)
   abort(
     c(
       sprintf(
@@ -266,17 +272,23 @@ no_argument <- function(..., call = parent.frame()) {
   )
 }
 
-# PyTorch's argument names where NumPy and gradops have others.
-other_names <- c(dim = "axis", keepdim = "keepdims")
+# Usual names of arguments, components and backends that have another name here.
+other_names <- c(
+  dim = "axis", keepdim = "keepdims", gradient = "gr", grad = "gr", hessian = "he", hess = "he", objective = "fn",
+  np = "numpy", pytorch = "torch", tf = "tensorflow"
+)
 
 # The known names that are most similar to a name.
 closest <- function(name, known) {
+  if (other_names[name] %in% known) {
+    return(other_names[[name]])
+  }
   swapped <- vapply(seq_len(max(0, nchar(name) - 1)), \(i) sub(sprintf("^(.{%d})(.)(.)", i - 1), "\\1\\3\\2", name), "")
   if (any(swapped %in% known)) {
     return(intersect(swapped, known))
   }
   away <- utils::adist(name, known)[1, ]
-  known[away == min(away) & away <= max(1, nchar(name) / 4)]
+  known[away == min(away) & away <= max(1, nchar(name) / 4) & away < nchar(name)]
 }
 
 # The hint for an unknown word, if a known one is similar.
@@ -301,7 +313,10 @@ chosen <- function(argument, choices = eval(formals(sys.function(sys.parent()))[
 # `x$name` for lists of gradops: NULL for an unknown name, as in any list, but an error for a likely typing error.
 component <- function(x, name, call = caller_env()) {
   found <- .subset2(x, name, exact = FALSE)
-  if (is.null(found) && !any(startsWith(names(x), name)) && !is.null(hint <- meant(name, names(x)))) {
+  if (!is.null(found) || any(startsWith(names(x), name))) {
+    return(found)
+  }
+  if (!is.null(hint <- meant(name, names(x)))) {
     abort(
       c(sprintf("There is no component `%s`; there are %s.", name, toString(names(x))), i = hint),
       class = c("gradops_error_argument", "gradops_error"), argument = "name", call = call
@@ -324,8 +339,13 @@ argument_positions <- function(x, f, name = rlang::caller_arg(x), call = parent.
   if (is.character(x) && all(x %in% names(formals(args(f))))) {
     x <- match(x, names(formals(args(f))))
   }
-  if (!is.numeric(x) || is.object(x) || !all(is.finite(x))) {
-    unsupported(name, "must be names of arguments of the function, or positions, counted from 1.", call = call)
+  own <- formals(args(f))
+  most <- if (is.null(own) || "..." %in% names(own)) Inf else length(own)
+  if (!is.numeric(x) || is.object(x) || !all(is.finite(x) & x == round(x) & abs(x) <= most)) {
+    unsupported(
+      name, "must be names of arguments of the function, or positions, counted from 1.",
+      if (name == "argnums") "The point at which to differentiate goes to the function that this returns.", call
+    )
   }
   as.integer(x)
 }

@@ -111,8 +111,9 @@ raise <- function(failure, call) {
   if (!is.null(parent)) {
     callback_failed(parent, call, fields$model)
   }
+  hint <- fields$hint %||% if (endsWith(fields$message, "got NULL.")) null_hint(call)
   abort(
-    c(fields$message, i = fields$hint),
+    c(fields$message, i = hint),
     class = c(paste0("gradops_error_", fields$kind), "gradops_error"),
     argument = fields$argument, python = failure$error, call = call, footer = traceback_of(failure)
   )

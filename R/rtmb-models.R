@@ -12,8 +12,6 @@ make_ad_fun <- function( # nolint: cyclocomp_linter. Its frame is the object's `
     parameters <- stats::setNames(list(parameters), one_argument(func))
     func <- list_form(func)
   }
-  if (!is.null(random)) random <- grep_names(random, names(parameters))
-  if (!is.null(profile)) profile <- grep_names(profile, names(parameters))
   random <- setdiff(random, profile)
   if (flag(ADreport)) random <- profile <- integrate <- NULL # the reports are of all parameters
   integrate <- integral_of(integrate, random, parent.frame())
@@ -241,16 +239,6 @@ integral_of <- function(integrate, random, call) {
   domains <- unique(lapply(flat, `[[`, 1L))
   if (length(domains) > 1L) refuse_parameters("integrate", "must have one method for all random effects", call)
   domains[[1L]]
-}
-
-# `random` may be a pattern, as in TMB.
-grep_names <- function(random, names) {
-  unknown <- setdiff(random, names)
-  if (length(unknown) == 0L) {
-    return(random)
-  }
-  found <- grep(paste(random, collapse = "|"), names, value = TRUE)
-  if (length(found) == 0L) random else found
 }
 
 # The position of each parameter among the estimated parameters, or the random effects; NA for the others.

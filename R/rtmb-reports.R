@@ -26,6 +26,9 @@ sd_report <- function(
   getReportCovariance = TRUE
 ) {
   refuse_unknown("sdreport", list(...), parent.frame())
+  if (!is.environment(obj$env) || !is.function(obj$fn)) {
+    unsupported("obj", "must be what `MakeADFun()` returns, after its `fn` was minimized.", call = parent.frame())
+  }
   if (flag(bias.correct) && is.null(obj$env$random)) {
     rlang::warn("`bias.correct` does nothing without random effects.", call = NULL)
     bias.correct <- FALSE

@@ -66,6 +66,7 @@ distribution <- function(kind, family, settings, ..., call = parent.frame()) {
     value <- NULL
   }
   if (is.null(value)) {
+    check_density_arguments(arguments, as.character(substitute(list(...)))[-1L])
     in_core <- function(name, ...) {
       path <- paste0("interop.r.distributions.", name)
       do.call(call_core, base::c(path, list(...), .call = call), quote = TRUE)
@@ -81,6 +82,18 @@ distribution <- function(kind, family, settings, ..., call = parent.frame()) {
     }
   }
   named_as_first(value, arguments)
+}
+
+# Raise an error for arguments of a distribution that are neither tensors nor numbers, such as NULL of a misspelt name.
+check_density_arguments <- function(arguments, names) {
+  plain <- vapply(arguments, function(x) is_any_tensor(x) || is.numeric(x) || is.logical(x), NA)
+  if (!all(plain)) {
+    i <- which.min(plain)
+    call <- users_call()
+    frame <- Position(function(frame) identical(frame, call), sys.frames())
+    written <- match.call(sys.function(frame), sys.call(frame))[[names[i]]]
+    not_numeric(names[i], arguments[[i]], call, operand_hint(written, arguments[[i]], sys.frame(sys.parents()[frame])))
+  }
 }
 
 # The generics of families in the core whose names start with these letters.

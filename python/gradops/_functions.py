@@ -11,10 +11,29 @@ import sys
 import weakref
 from collections.abc import Callable
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 from .annotations import P, R, X
-from .errors import ArgumentTypeError, Given
+from .errors import ArgumentTypeError, Given, unknown_argument
+
+F = TypeVar("F", bound=Callable)
+
+
+def with_argument_hints(function: F) -> F:
+    """Return ``function``; the error for a keyword that it does not take names the arguments that it takes."""
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except TypeError as error:
+            inside = error.__traceback__ is not None and error.__traceback__.tb_next
+            unknown = [name for name in kwargs if name not in inspect.signature(function).parameters]
+            if inside or not unknown:
+                raise
+        raise unknown_argument(function.__name__, unknown[0], inspect.signature(function).parameters)
+
+    return cast(F, call)
 
 
 class Made:

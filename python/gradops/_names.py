@@ -83,31 +83,65 @@ LATER: dict[str, tuple[str, ...]] = {}
 
 RENAMED: dict[str, str] = {}
 """Old public names, and the new ones."""
-OTHERS = dict(
-    pair.split("=")
-    for pair in """elementwise_grad=grad make_vjp=vjp make_jvp=jvp primitive=custom_gradient defvjp=extend.derivative
+
+
+def pairs(text: str) -> dict[str, str]:
+    """Return a dict from words such as ``theirs=ours``."""
+    return dict(pair.split("=") for pair in text.split())
+
+
+OTHERS = pairs(
+    """elementwise_grad=grad make_vjp=vjp make_jvp=jvp primitive=custom_gradient defvjp=extend.derivative
     check_grads=autodiff.gradcheck hessian_vector_product=hvp jacfwd=jacobian jacrev=jacobian custom_vjp=custom_gradient
     remat=checkpoint tensor=ops.array Tensor=Variable detach=stop_gradient clamp=ops.clip cat=ops.concatenate
-    unsqueeze=ops.expand_dims permute=ops.transpose masked_fill=ops.where index_select=ops.take
-    cross_entropy=ops.sparse_categorical_crossentropy GradientTape=gradient reduce_sum=ops.sum reduce_mean=ops.mean
-    reduce_max=ops.max""".split()
+    concat=ops.concatenate unsqueeze=ops.expand_dims permute=ops.transpose masked_fill=ops.where index_select=ops.take
+    gather=ops.take_along_axis mm=ops.matmul bmm=ops.matmul mul=ops.multiply pow=ops.power map_fn=ops.map
+    cross_entropy=ops.sparse_categorical_crossentropy GradientTape=gradient function=jit reduce_sum=ops.sum
+    reduce_mean=ops.mean reduce_max=ops.max reduce_min=ops.min reduce_prod=ops.prod reduce_logsumexp=ops.logsumexp
+    set_default_dtype=config.set_floatx maximize_likelihood=inference.fit MakeADFun=inference.fit TGD=text.Descent
+    TextualGradientDescent=text.Descent TextLoss=text.judge BlackboxLLM=text.call LLMCall=text.call
+    ChatCompletion=text.call"""
 )
-"""Names of autograd, JAX, PyTorch and TensorFlow that do not resemble ours, and our names."""
+"""Names of autograd, JAX, PyTorch, TensorFlow, RTMB, afnio and textgrad that do not resemble ours, and our names."""
+ARGUMENTS = pairs("dim=axis keepdim=keepdims depth=num_classes perm=axes in_dims=in_axes out_dims=out_axes")
+"""PyTorch's and TensorFlow's names of arguments, and ours."""
+BACKENDS = pairs("tf=tensorflow np=numpy jnp=jax")
+"""Usual abbreviations of backends."""
+
+
+class Elsewhere:
+    """An attribute that other libraries' objects have: reading it raises an error that names ours."""
+
+    def __init__(self, name: str, instead: str):
+        self.name, self.instead = name, instead
+
+    def __get__(self, instance, owner: type):
+        message = f"{owner.__name__!r} object has no attribute {self.name!r}"
+        raise AttributeError(f"{message}\nHint: write `{self.instead}`")
+
+
+def add_elsewhere(kind: type, others: Mapping[str, str]) -> None:
+    """Give a class the attributes of other libraries that it lacks, as errors that ``dir()`` does not show.
+
+    ``__getattr__`` would do for fewer lines, but makes each attribute of a class slower to read.
+    """
+    absent = {name: Elsewhere(name, instead) for name, instead in others.items() if not hasattr(kind, name)}
+    for name, attribute in absent.items():
+        setattr(kind, name, attribute)
+    kind.__dir__ = lambda self: [name for name in object.__dir__(self) if name not in absent]  # type: ignore
 
 
 def closest(wanted: str, known: Iterable[str], cutoff: float = 0.7) -> str | None:
     """The known name that was most likely meant; None if none is similar."""
-    known = list(known)
-    alike = [name for name in known if name.lower() == wanted.lower()]
-    if alike:
-        return alike[0]
-    found = difflib.get_close_matches(wanted, known, 1, cutoff)
+    by_lower = {name.lower(): name for name in known}
+    wanted, lower = wanted.lower(), list(by_lower)
+    found = difflib.get_close_matches(wanted, lower, 1, cutoff)
     if found:
-        return found[0]
+        return by_lower[found[0]]
     # difflib starts from the first of the longest common parts, which may leave nothing to compare: `l2plp` for
     # `lp2lp`.
-    found = difflib.get_close_matches(wanted[::-1], [name[::-1] for name in known], 1, cutoff)
-    return found[0][::-1] if found else None
+    found = difflib.get_close_matches(wanted[::-1], [name[::-1] for name in lower], 1, cutoff)
+    return by_lower[found[0][::-1]] if found else None
 
 
 def public_modules() -> dict[str, ModuleType]:
@@ -137,7 +171,10 @@ def _suggested(name: str, wanted: str) -> list[str]:
     if there:
         return [_shown(place, wanted) for place in there[:3]]
     for place in (name, *modules):
-        like = closest(wanted, sys.modules[place].__all__, 0.7 if place == name else 0.8)
+        known = sys.modules[place].__all__
+        if place != name:  # a class is not meant by the name of a function
+            known = [one for one in known if one[0].isupper() == wanted[0].isupper()]
+        like = closest(wanted, known, 0.7 if place == name else 0.8)
         if like is not None:
             return [_shown(place, like)]
     return []

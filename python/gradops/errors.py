@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ._names import closest, namespace
+from ._names import ARGUMENTS, closest, namespace
 
 __all__ = [
     "ArgumentError",
@@ -167,6 +167,17 @@ class ArgumentTypeError(GradopsError, TypeError):
     """An argument has the wrong type or dtype."""
 
     kind = "type"
+
+
+def unknown_argument(function: str, name: str, own: Iterable[str], hint: str | None = None) -> ArgumentTypeError:
+    """Return the error for a keyword that a function does not take; without ``hint`` it suggests the one meant."""
+    own = list(own)
+    meant = next((one for one in (ARGUMENTS.get(name), closest(name, own)) if one in own), None)
+    return ArgumentTypeError(
+        f"`{function}` has the arguments {', '.join(f'`{one}`' for one in own)}, and none that is called `{name}`.",
+        argument=name,
+        hint=hint or meant and f"write `{meant}=`",
+    )
 
 
 class ShapeError(ArgumentError):

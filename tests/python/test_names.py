@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pkgutil
 import random
@@ -154,7 +155,7 @@ def test_suggestion_for_a_name_of_another_module(module, wrong, right):
 @pytest.mark.parametrize("word", _names.OTHERS)
 def test_names_of_other_libraries_get_a_suggestion(word):
     ours = _names.OTHERS[word]
-    assert callable(pkgutil.resolve_name(f"gradops.{ours}"))
+    assert callable(functools.reduce(getattr, ours.split("."), gradops))
     module = ops if ours.startswith("ops.") else gradops
     with pytest.raises(AttributeError, match=rf"did you mean `(gradops\.)?{ours}`"):
         getattr(module, word)
@@ -198,7 +199,8 @@ def test_pytorch_argument_names(name):
 @pytest.mark.parametrize("wrong", [np.ones(2), 1.5, (np.ones(2), 1.0), True, None, [1.0, 2.0]])
 def test_hint_for_grad_of_a_function_and_its_argument(wrong):
     for derivative in (gradops.grad, gradops.value_and_grad):
-        with pytest.raises(ArgumentTypeError, match=r"`argnums` must be the position.*\n.*`grad\(f\)\(x\)`"):
+        written = rf"`{derivative.__name__}\(f\)\(x\)`"
+        with pytest.raises(ArgumentTypeError, match=rf"`argnums` must be the position.*\n.*{written}"):
             derivative(ops.sum, wrong)
     assert gradops.grad(lambda x, y: ops.sum(x * y), np.int64(1))(2.0, 3.0) == 2
 

@@ -6,7 +6,10 @@ import sys
 import types
 import warnings
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+
 import compilers
+import families
 import pytest
 import test_hard_points
 import test_integers
@@ -14,6 +17,7 @@ import test_options
 from test_parity import CASES
 from test_random_arguments import functions
 
+from gradops import ops
 from gradops.backends import OLDEST, _warn_if_old
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -33,6 +37,25 @@ def test_each_promise_has_a_test():
 @pytest.mark.parametrize("file, name", NAMED, ids=lambda x: x)
 def test_named_tests_exist(file, name):
     assert re.search(rf"^def {name}\(", (ROOT / "tests" / "python" / file).read_text(), re.M)
+
+
+@pytest.mark.repository
+def test_pages_state_the_number_of_ops():
+    ops = len(families.rows()) // 10 * 10
+    for name in ("README.md", "NEWS.md", "docs/get-started.md", "vignettes/gradops.Rmd", "paper/paper.md"):
+        stated = re.findall(r"(\d{3}) (?:array operations|operations|ops)\b", (ROOT / name).read_text())
+        assert stated == [str(ops)], name
+    assert f"each of the {len(functions())} ops and functions of Python" in DIFFERENCES
+
+
+def test_page_states_the_number_of_names_of_keras():
+    keras = pytest.importorskip("keras")
+    named = {name for name in dir(keras.ops) if not name.startswith("_")}
+    shared = named & set(dir(ops))
+    release = ".".join(keras.__version__.split(".")[:2])
+    page = (ROOT / "docs" / "coming-from-keras.md").read_text()
+    assert f"{len(shared)} of the {len(named)} names of `keras.ops` (Keras {release})" in page
+    assert named - shared == {"jvp", "linalg", "numpy"}
 
 
 @pytest.mark.repository

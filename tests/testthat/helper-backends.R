@@ -155,3 +155,9 @@ table_of_ops <- function() {
   found$python <- lapply(ops, arguments)
   found
 }
+
+source_folder <- function(name) {
+  folder <- test_path("..", "..", name)
+  skip_if(!dir.exists(folder), paste("no folder", name, "here"))
+  normalizePath(folder)
+}

@@ -5,12 +5,6 @@ skip_unless_documents <- function() {
   skip_if(is_loaded_from_source(), "needs the installed package")
 }
 
-source_folder <- function(name) {
-  folder <- test_path("..", "..", name)
-  skip_if(!dir.exists(folder), paste("no folder", name, "here"))
-  normalizePath(folder)
-}
-
 # Returns the text of pages rendered in one R process; each page attaches its packages itself. `said` holds errors.
 rendered <- function(inputs, arguments = "", before = "") {
   pages <- vapply(inputs, function(input) tempfile(fileext = ".html"), "")

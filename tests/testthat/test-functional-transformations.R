@@ -94,7 +94,7 @@ test_each("errors of transformations state the expected form, counted from 1", {
   expect_error(vmap(add)(1:2, 1:3), "(2) along 1, (3) along 1", fixed = TRUE, class = "gradops_error_shape")
   expect_error(vmap(add, 2)(1:2, 1:2), "from 1 to 1", class = "gradops_error_axis")
   expect_error(vmap(add, 0), "`in_axes` must be a dimension, counted from 1", class = "gradops_error_argument")
-  expect_error(vmap(add, list(1, "a")), "got a string", class = "gradops_error_argument")
+  expect_error(vmap(add, list(1, "a")), 'got "a"', class = "gradops_error_argument")
   expect_error(vmap(add, list(1, NULL, 1))(1:2, 1), "got [1, NULL, 1]", fixed = TRUE, class = "gradops_error_argument")
   expect_error(vmap(add, list(x = 1, z = 1)), "those of `f`'s arguments; got x, z", class = "gradops_error_argument")
   expect_error(vmap(add, NULL)(1, 2), "`axis_size`", class = "gradops_error_argument")

@@ -24,6 +24,13 @@ test_on(trained_on, "loading gradops does not affect tensorflow and keras3", {
   expect_match(out[length(out)], "^0 of [1-9][0-9]+ differ$", info = paste(out, collapse = "\n"))
 })
 
+test_once("gradops has keras3's ops, as many as the page says", {
+  ops <- grep("^op_", parseNamespaceFile("keras3", neighbours_library())$exports, value = TRUE)
+  expect_identical(setdiff(ops, getNamespaceExports("gradops")), character())
+  page <- readLines(file.path(source_folder("vignettes"), "with-keras3.Rmd"))
+  expect_true(any(grepl(sprintf("keras3's %d ops", length(ops)), page)), info = length(ops))
+})
+
 test_on("jax", "a model with gradops ops loads in a session where gradops has not run", {
   library <- neighbours_library()
   file <- withr::local_tempfile(fileext = ".keras")

@@ -73,7 +73,7 @@ test_each("index errors use R's numbering", {
   expect_error(x[c(-1, 1), 1], "mixed", class = "gradops_error_axis")
   expect_error(x["a", 1], "numeric or logical", class = "gradops_error_type")
   expect_error(x[list(1)], "numeric or logical; got a list", class = "gradops_error_type")
-  expect_error(x[1] <- "a", "`value` must be a tensor or numbers; got a string", class = "gradops_error_type")
+  expect_error(x[1] <- "a", "`value` must be a tensor or numbers; got \"a\"", class = "gradops_error_type")
   expect_error(x[1] <- NULL, "got NULL", class = "gradops_error_type")
   expect_error(x[[1]] <- list(2), "got a list", class = "gradops_error_type")
   expect_error(`[<-`(x, 1, , value = 1:2), "divisor", class = "gradops_error_axis")

@@ -168,7 +168,13 @@ def grad(
         return torch_tape.grad(roots, targets, given, **passing, **unused)
     for i, target in enumerate(targets):
         if not isinstance(target, (Variable, GradientEdge)) or not target.requires_grad:
-            raise GradientError("{item} does not require a gradient.", argument="inputs", item=Item("inputs", i))
+            raise GradientError(
+                "{item} does not require a gradient.",
+                argument="inputs",
+                hint="make a variable of it before computing with it: {variable}",
+                item=Item("inputs", i),
+                variable=VARIABLE,
+            )
     starts = _seeds(roots, given, create_graph, ("outputs", "grad_outputs"))
     retain = create_graph if retain_graph is None else retain_graph
     ends = engine.run(roots, starts, retain, create_graph, targets)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import ops
+from .._names import OTHERS, add_elsewhere
 from ..errors import ArgumentTypeError, GradientError
 from ..ops import numpy_functions, operators, scipy_functions
 from . import inplace, state
@@ -77,8 +78,8 @@ def _to_array(self, dtype=None, copy=None):
             "a variable that requires a gradient is not turned into a NumPy array implicitly: the array would lose it.",
             hint=scipy_functions.hint()
             or "to keep it: `ops.stack([x, ...])`, or `np.array([x, ...])` of `import gradops.numpy as np`; `np.dot("
-            "table, x)` for `table @ x`, functions of gradops or NumPy for those of others (docs/recipes.md has an "
-            "ODE's solver in the place of `solve_ivp`); `variable.detach().numpy()` is the value without its record",
+            "table, x)` for `table @ x`, functions of gradops or NumPy for those of others; "
+            "`variable.detach().numpy()` is the value without its record",
         )
     array = np.asarray(self.numpy(), dtype)
     return array.copy() if copy else array
@@ -99,3 +100,21 @@ _own: dict[str, Any] = {
 }
 for _name, _value in _own.items():
     setattr(Variable, _name, _value)
+
+_ELSEWHERE = {
+    **{name: f"{ours}(x, ...)" for name, ours in OTHERS.items() if ours.startswith("ops.")},
+    **{name: f"ops.{name}(x)" for name in "erf log_softmax logsumexp norm outer relu softmax softplus".split()},
+    **dict.fromkeys(("cpu", "cuda", "to"), 'gradops.to_backend(x, "torch")`, whose tensors move: `x.to(device)'),
+    **dict.fromkeys(("add_", "mul_", "sub_"), "x += value"),
+    **dict.fromkeys(("assign", "assign_add", "assign_sub", "set_value"), "x.data = value"),
+    "at": "ops.scatter_update(x, indices, updates)",
+    "dim": "x.ndim",
+    "double": 'x.astype("float64")',
+    "float": 'x.astype("float32")',
+    "t": "x.T",
+    "trainable": "x.requires_grad",
+    "view": "x.reshape(...)",
+    "watch": "x.requires_grad_()",
+}
+"""Attributes of PyTorch's, JAX's and TensorFlow's tensors that variables lack, and what to write."""
+add_elsewhere(Variable, _ELSEWHERE)

@@ -17,7 +17,7 @@ import numpy as np
 
 from .. import backends, config, dtypes
 from ..backends.interface import known
-from ..errors import ArgumentTypeError, BackendError, Given, GradientError, Item, ShapeError, TypeOf
+from ..errors import ArgumentError, ArgumentTypeError, BackendError, Given, GradientError, Item, ShapeError, TypeOf
 from ..ops import conversion, scipy_functions
 from ..ops._checks import check_flags, plain_hint
 from ..ops._dispatch import facts_of
@@ -289,11 +289,17 @@ class Variable(Methods):
         """The only element as a Python number, or the text as a string.
 
         Raises:
-            ValueError: more than one element.
+            ArgumentError: more than one element.
         """
         if self.dtype is str:
             return str(self.data)
-        return _shown(self.data).item()
+        shown = _shown(self.data)
+        if shown.size != 1:
+            raise ArgumentError(
+                f"`item` returns the only element; the variable has the shape {tuple(shown.shape)}.",
+                hint="`x.tolist()` returns all elements",
+            )
+        return shown.item()
 
     def tolist(self) -> Any:
         """The data as nested lists of Python numbers, or as a string or a list of strings."""

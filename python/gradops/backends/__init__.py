@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from .._names import BACKENDS
 from ..errors import BackendError, Code, MixedBackendsError, meant
 from . import tracing
 from .interface import Backend
@@ -120,7 +121,9 @@ def _load(name: str) -> None:
         return
     if not known or name not in NAMES:
         raise BackendError(
-            f"Unknown backend {name!r}: expected one of {', '.join(NAMES)}.", argument="name", hint=meant(name, NAMES)
+            f"Unknown backend {name!r}: expected one of {', '.join(NAMES)}.",
+            argument="name",
+            hint=meant(BACKENDS.get(name, name) if known else name, NAMES),
         )
     if not installed(name):
         raise BackendError(

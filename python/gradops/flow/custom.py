@@ -15,6 +15,7 @@ from types import CodeType, FunctionType
 from typing import Any, Generic, overload
 
 from .. import _functions, _tree, backends
+from .._functions import with_argument_hints
 from ..annotations import P, R
 from ..autodiff.derivatives import derivatives_of
 from ..autodiff.variable import Variable, data_of
@@ -30,6 +31,7 @@ from .signatures import Arguments, Form
 def custom_gradient(f: Callable[P, tuple[R, Callable[..., Any]]], gradient: None = None) -> _Custom[P, R]: ...
 @overload
 def custom_gradient(f: Callable[P, R], gradient: Callable[..., Any]) -> _Custom[P, R]: ...
+@with_argument_hints
 def custom_gradient(f: Callable, gradient: Callable | None = None) -> _Custom:
     """A function with a custom gradient, on every backend, to any order.
 

@@ -170,7 +170,8 @@ def scaled_gradient_ext(x: X, *, scale, shift=None, scale_shift_by_sum_over_axis
     for name, value in (("scale", scale), ("shift", shift)):
         if value is not None and not isinstance(value, (int, float)):
             if not _checks.is_numeric(value):
-                raise _checks.not_a_tensor("scaled_gradient_ext", name, value)
+                plain = shift is None and scale_shift_by_sum_over_axis is None
+                raise _checks.not_a_tensor("scaled_gradient" if plain else "scaled_gradient_ext", name, value)
             size = conversion.shape(value)
             wanted = tuple(shape)[len(shape) - len(size) :]
             if len(size) > len(shape) or any(s not in (1, w) for s, w in zip(size, wanted)):

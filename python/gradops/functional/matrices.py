@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .._functions import with_argument_hints
 from ..ops import _checks
 from . import on_tape, point
 from .point import EmptyOutput, Point, is_complex, is_empty
@@ -21,6 +22,7 @@ STRATEGIES = ("reverse-mode", "forward-mode")
 
 
 @takes_structures("rows")
+@with_argument_hints
 def jacobian(
     func: Callable,
     inputs,
@@ -111,6 +113,7 @@ def jacobian(
 
 
 @takes_structures("squares")
+@with_argument_hints
 def hessian(
     func: Callable,
     inputs,
@@ -189,6 +192,7 @@ def hessian(
 
 
 @takes_structures("pulled", v="outputs")
+@with_argument_hints
 def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The value of ``func`` and the product of ``v`` with its Jacobian.
 
@@ -223,6 +227,7 @@ def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
 
 
 @takes_structures("pushed", v="inputs")
+@with_argument_hints
 def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The value of ``func`` and the product of its Jacobian with ``v``, by forward mode.
 
@@ -261,6 +266,7 @@ def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
 
 
 @takes_structures("pulled", v="inputs")
+@with_argument_hints
 def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The value of a scalar ``func`` and the product of its Hessian with ``v``: forward over reverse.
 
@@ -304,6 +310,7 @@ def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
 
 
 @takes_structures("pulled", v="inputs")
+@with_argument_hints
 def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The value of a scalar ``func`` and the product of ``v`` with its Hessian: reverse over reverse.
 

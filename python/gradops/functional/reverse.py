@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, overload
 import numpy as np
 
 from .. import _tree, backends, config, dtypes
-from .._functions import Transformed
+from .._functions import Transformed, with_argument_hints
 from ..annotations import P, R, X
 from ..autodiff.derivatives import derivatives_of
 from ..autodiff.modes import differentiated, lose_gradient
 from ..autodiff.variable import Variable, data_of
-from ..errors import ArgumentError, ArgumentTypeError, Code, Given, GradientError, Position, TypeOf
+from ..errors import ArgumentError, ArgumentTypeError, Code, GradientError, Position, TypeOf
 from ..flow.elementary import gradient_of
 from ..flow.gradient_functions import is_tensor
 from ..flow.signatures import Arguments
@@ -39,6 +39,7 @@ def value_and_grad(
 def value_and_grad(
     f: Callable[P, R], argnums: int | str | tuple[int | str, ...] = 0, has_aux: bool = False
 ) -> Transformed[P, tuple[R, Any]]: ...
+@with_argument_hints
 def value_and_grad(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, has_aux: bool = False) -> Transformed:
     """A function that returns the value of ``f`` and its gradient.
 
@@ -92,8 +93,13 @@ def value_and_grad(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, 
         :func:`grad` for the gradient alone, :func:`gradops.jit` to compile the pair,
         :func:`gradops.functional.objective` for data in shards.
     """
-    positions, several = positions_of(f, argnums, "grad")
-    _checks.check_flags("grad", has_aux=has_aux)
+    return Transformed(_value_and_gradient(f, argnums, has_aux, "value_and_grad"), value_and_grad, f, argnums, has_aux)
+
+
+def _value_and_gradient(f: Callable, argnums, has_aux: bool, name: str) -> Callable:
+    """Return a function of ``f``'s arguments for its value and gradient; errors call it ``name``."""
+    positions, several = positions_of(f, argnums, name)
+    _checks.check_flags(name, has_aux=has_aux)
 
     def value_and_gradient(*args, **kwargs):
         args, kwargs, chosen = chosen_of(f, args, kwargs, positions)
@@ -117,7 +123,7 @@ def value_and_grad(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, 
         gradient = tuple(parts) if several else parts[0]
         return ((value, box["aux"]) if has_aux else value), gradient
 
-    return Transformed(value_and_gradient, value_and_grad, f, argnums, has_aux)
+    return value_and_gradient
 
 
 @overload
@@ -132,6 +138,7 @@ def grad(
 def grad(
     f: Callable[P, Any], argnums: int | str | tuple[int | str, ...] = 0, has_aux: bool = False
 ) -> Transformed[P, Any]: ...
+@with_argument_hints
 def grad(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, has_aux: bool = False) -> Transformed:
     """A function that returns the gradient of ``f``.
 
@@ -181,7 +188,7 @@ def grad(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, has_aux: b
         :func:`value_and_grad`, :func:`gradops.functional.jacobian` for results that are not scalars,
         :func:`gradops.gradient` for a value that has already been computed.
     """
-    both = value_and_grad(f, argnums, has_aux)._call
+    both = _value_and_gradient(f, argnums, has_aux, "grad")
 
     def gradient(*args, **kwargs):
         value, result = both(*args, **kwargs)
@@ -190,6 +197,7 @@ def grad(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, has_aux: b
     return Transformed(gradient, grad, f, argnums, has_aux)
 
 
+@with_argument_hints
 def gradient(y, x):
     """The gradient of a scalar ``y``, or of a function, with respect to ``x``, differentiable again.
 
@@ -273,9 +281,11 @@ def chosen_of(f: Callable, args: tuple, kwargs: dict, positions: tuple) -> tuple
     for position in positions:
         if not -len(args) <= position < len(args):
             raise ArgumentError(
-                f"`argnums` must be positions of the {len(args)} positional arguments; got {{given}}.",
+                f"`argnums` must be positions of the {len(args)} positional arguments of the call; got {{given}}.",
                 argument="argnums",
-                given=Given(repr(position), position),
+                hint="{count}, and the function takes its arguments like `f`: `grad(f)(x)`",
+                given=Position(position),
+                count=Code("positions count from 0", "positions count from 1"),
             )
         chosen.append(position % len(args))
     return args, kwargs, chosen
@@ -395,10 +405,12 @@ def _scalar(y):
             hint = "does it end with `return`?"
         raise GradientError("`f` must return a scalar tensor; got {y}.", argument="f", hint=hint, y=TypeOf(y))
     if conversion.size(y) != 1:
+        empty = "it is empty, as arithmetic with NULL is; a misspelt name gives NULL"
         raise GradientError(
             f"`f` must return a scalar; got shape {conversion.shape(y)}.",
             argument="f",
-            hint="reduce it with `sum()`, or use `gradops.functional.jacobian()`",
+            hint="reduce it with `sum()`, or use `gradops.functional.jacobian()`" if conversion.size(y) else "{empty}",
+            empty=Code("it is empty", empty),
         )
     if not dtypes.is_floating(conversion.dtype(y)):
         raise no_slope(conversion.dtype(y))

@@ -14,7 +14,7 @@ from typing import Any, Generic, Literal, overload
 import numpy as np
 
 from .. import _functions, _tree, backends, dtypes
-from .._functions import Transformed
+from .._functions import Transformed, with_argument_hints
 from .._scopes import changed
 from ..annotations import P, R, X
 from ..autodiff.modes import no_grad
@@ -84,6 +84,7 @@ class _Run:
 def vjp(f: Callable[..., R], *primals, has_aux: Literal[False] = False) -> tuple[R, Callable[[Any], tuple]]: ...
 @overload
 def vjp(f: Callable[..., tuple[R, X]], *primals, has_aux: bool) -> tuple[R, Callable[[Any], tuple], X]: ...
+@with_argument_hints
 def vjp(f: Callable, *primals, has_aux: bool = False) -> Any:
     """The value of ``f`` and its pullback, a function from cotangents of the value to gradients.
 
@@ -138,6 +139,7 @@ def vjp(f: Callable, *primals, has_aux: bool = False) -> Any:
 def linearize(f: Callable[..., R], *primals, has_aux: Literal[False] = False) -> tuple[R, Callable[..., R]]: ...
 @overload
 def linearize(f: Callable[..., tuple[R, X]], *primals, has_aux: bool) -> tuple[R, Callable[..., R], X]: ...
+@with_argument_hints
 def linearize(f: Callable, *primals, has_aux: bool = False) -> Any:
     """The value of ``f`` and its pushforward, a linear function from the arguments' tangents to the value's.
 
@@ -183,6 +185,7 @@ def linearize(f: Callable, *primals, has_aux: bool = False) -> Any:
 def jvp(f: Callable[..., R], primals, tangents, has_aux: Literal[False] = False) -> tuple[R, R]: ...
 @overload
 def jvp(f: Callable[..., tuple[R, X]], primals, tangents, has_aux: bool) -> tuple[R, R, X]: ...
+@with_argument_hints
 def jvp(f: Callable, primals, tangents, has_aux: bool = False) -> Any:
     """The value of ``f`` and the product of its Jacobian with ``tangents``, by forward mode.
 
@@ -298,6 +301,7 @@ def _check_linear(run: _Run, pull: Callable) -> None:
         raise GradientError("`linear_transpose`: `f` must be linear in its arguments.", argument="f")
 
 
+@with_argument_hints
 def jacobian(
     f: Callable[P, Any],
     argnums: int | str | tuple[int | str, ...] = 0,
@@ -343,6 +347,7 @@ def jacobian(
     return Transformed(_derivative("jacobian", derived, f, argnums, has_aux), jacobian, f, argnums, has_aux, strategy)
 
 
+@with_argument_hints
 def hessian(
     f: Callable[P, Any], argnums: int | str | tuple[int | str, ...] = 0, has_aux: bool = False
 ) -> Transformed[P, Any]:
@@ -424,6 +429,7 @@ def _derivative(name: str, derived: Callable, f: Callable, argnums, has_aux: boo
     return derivative
 
 
+@with_argument_hints
 def hvp(f: Callable, primals, tangents):
     """The gradient of ``f`` and the product of its Hessian with ``tangents``: forward over reverse.
 
@@ -457,6 +463,7 @@ def hvp(f: Callable, primals, tangents):
     return jvp(grad(f, tuple(range(len(primals))) if several else 0), primals, tangents)
 
 
+@with_argument_hints
 def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None) -> Transformed[P, R]:
     """A function that applies ``f`` to all slices of its arguments and stacks the results.
 

@@ -11,6 +11,8 @@ import numpy as np
 
 from .. import _display, _scipy, _tree, ops
 from .._display import track
+from .._functions import with_argument_hints
+from .._names import add_elsewhere
 from ..autodiff.variable import data_of
 from ..errors import ArgumentError
 from .likelihood import Likelihood, diagonal_scale
@@ -33,6 +35,7 @@ SINGULAR = {True: 1e-5, False: 1e-9}
 """The eigenvalue of a scaled Hessian below which a direction is not identified: True by differences, False exact."""
 
 
+@with_argument_hints
 def fit(
     nll: Callable,
     start,
@@ -561,6 +564,21 @@ class Fit:
 
     def __repr__(self) -> str:
         return f"<gradops fit of {listed(self.names)}: {self._heading()}>"
+
+
+add_elsewhere(
+    Fit,
+    {
+        **dict.fromkeys(("coef", "coef_"), "fit.params"),
+        **dict.fromkeys(("AIC", "BIC"), "fit.aic` and `fit.bic()"),
+        **dict.fromkeys(("loglik", "log_likelihood"), "fit.llf"),
+        **dict.fromkeys(("se", "std_errors", "stderr"), "fit.bse"),
+        **dict.fromkeys(("cov", "covariance", "vcov"), "fit.cov_params()"),
+        "confint": "fit.conf_int()",
+        "sample": "fit.draws(n)",
+        "to_arviz": "fit.draws(n).to_arviz()",
+    },
+)
 
 
 def _combined(terms: list) -> str:

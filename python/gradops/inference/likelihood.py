@@ -76,8 +76,8 @@ class Likelihood:
         theta = np.asarray(theta, float)
         if theta.shape != self.start.shape:
             raise ShapeError(
-                f"`inference`: `theta` must be a vector of {self.start.size} numbers, as `names` has; "
-                f"got the shape {theta.shape}.",
+                f"`inference`: the parameters `theta` must be a vector of {self.start.size} numbers, for "
+                f"{listed(self.names)}; got the shape {theta.shape}.",
                 argument="theta",
             )
         return theta

@@ -336,7 +336,17 @@ def check_likelihood(name: str, argument: str, f: Callable, data=None) -> None:
 
 def function_of(f: Callable, parameters: Parameters) -> Callable:
     """Return ``f`` as a function of the vectors of estimated parameters and random effects."""
-    return lambda theta, u: f(parameters.tree(*parameters.layout.halves(theta, u)))
+
+    def function(theta, u):
+        tree = parameters.tree(*parameters.layout.halves(theta, u))
+        try:
+            return f(tree)
+        except KeyError as error:
+            if isinstance(tree, dict) and hasattr(error, "add_note"):  # Python 3.11
+                error.add_note(f"The parameters are those of `start`: {listed(list(tree))}.")
+            raise
+
+    return function
 
 
 def _as_arrays(x):

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .._functions import with_argument_hints
 from ..annotations import P, R
 from ..errors import ArgumentTypeError, Given, JitError, TypeOf
 from .compiled import Compiled
@@ -23,6 +24,7 @@ from .compiled import Compiled
 __all__ = ["JitError", "jit"]
 
 
+@with_argument_hints
 def jit(f: Callable[P, R], static_argnums: int | tuple[int, ...] = (), native: bool = True) -> Compiled[P, R]:
     """Compile ``f``: trace it once for each signature of shapes, dtypes, numbers and static arguments, then replay it.
 

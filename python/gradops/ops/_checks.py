@@ -32,11 +32,9 @@ from ..errors import (
     Position,
     ShapeError,
     meant,
+    unknown_argument,
 )
 from .properties import dtype, ndim, shape, unknown
-
-OTHER_NAMES = {"dim": "axis", "keepdim": "keepdims"}
-"""PyTorch's names of arguments that have another name in NumPy and gradops."""
 
 REQUIRES_GRAD = "requires_grad"
 CREATING = frozenset(
@@ -49,14 +47,8 @@ CREATING = frozenset(
 def other_name(op, given: dict) -> ArgumentTypeError:
     """Return the error for an argument that an op has under another name."""
     name = next(name for name, value in given.items() if value is not ...)
-    own = ", ".join(f"`{p}`" for p in op.parameters)
-    return ArgumentTypeError(
-        f"`{op.name}` has the arguments {own}, and none that is called `{name}`.",
-        argument=name,
-        hint=f"make a variable of its result: `gradops.Variable(ops.{op.name}(...), requires_grad=True)`"
-        if name == REQUIRES_GRAD
-        else f"write `{OTHER_NAMES[name]}=`",
-    )
+    made = f"make a variable of its result: `gradops.Variable(ops.{op.name}(...), requires_grad=True)`"
+    return unknown_argument(op.name, name, op.parameters, made if name == REQUIRES_GRAD else None)
 
 
 def explain(op, error: Exception, arguments: tuple) -> Exception:
@@ -296,7 +288,8 @@ def integer(op: str, value, name: str, least: int | None = None) -> int:
                 raise ArgumentTypeError(
                     f"`{op}`: `{name}` must be a whole number; got {{value}}.",
                     argument=name,
-                    value=Given(f"{value!r:.80}", value),
+                    hint=None if shape_text(value) is None else _OF_SEVERAL.get(op),
+                    value=describe(value),
                 ) from None
             found = int(value)
     if least is not None and found < least:
@@ -365,6 +358,14 @@ def check_positions(op: str, positions, size: int, name: str = "indices", low: i
             bounds=Bounds(size, low),
             position=Position(first),
         )
+
+
+_OF_SEVERAL = {
+    **dict.fromkeys(("concatenate", "stack"), "several tensors are one argument, a list"),
+    **dict.fromkeys(("max", "amax"), "`ops.maximum()` compares two tensors"),
+    **dict.fromkeys(("min", "amin"), "`ops.minimum()` compares two tensors"),
+}
+"""What was meant by a tensor in the place of an axis."""
 
 
 def whole(op, value, name: str):
@@ -604,6 +605,8 @@ def describe(value) -> Given:
     if isinstance(value, (list, tuple)):
         return Given(f"a {type(value).__name__} of {len(value)}")
     text = repr(value)
+    if "\n" in text:
+        return Given(f"a {type(value).__name__}")
     return Given(f"{text if len(text) <= 60 else text[:57] + '...'} of type {type(value).__name__}", value)
 
 

@@ -22,6 +22,7 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from .. import _functions, annotations, backends, config
+from .._names import ARGUMENTS
 from ..backends import tracing
 from ..errors import ArgumentTypeError, BackendError, GradopsError, ShapeError
 from . import _checks
@@ -436,7 +437,7 @@ def _public(entry: Op, function: Callable) -> Callable:
         parts.append(text)
         call.append(parameter.name)
     refusal = ""
-    others = [name for name, own in _checks.OTHER_NAMES.items() if own in entry.parameters]
+    others = [name for name, own in ARGUMENTS.items() if own in entry.parameters]
     if entry.name in _checks.CREATING:
         others.append(_checks.REQUIRES_GRAD)
     if others and all(p.kind is p.POSITIONAL_OR_KEYWORD for p in signature.parameters.values()):

@@ -49,6 +49,9 @@ def _same_shape(op: str, first, second, names) -> None:
         raise ShapeError(
             f"`{op}`: `{names[0]}` and `{names[1]}` must have the same shape; got {{first}} and {{second}}.",
             argument=names[1],
+            hint="classes as whole numbers go to `ops.sparse_categorical_crossentropy()`"
+            if op == "categorical_crossentropy"
+            else None,
             first=describe(first),
             second=describe(second),
         )

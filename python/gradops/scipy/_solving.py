@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _tree, dtypes, functional, ops
+from .. import _scipy, _tree, dtypes, functional, ops
 from ..autodiff.variable import Variable
 from ..backends import tracing
 from ..errors import ArgumentError, ArgumentTypeError, GradientError, GradopsError, JitError
@@ -61,11 +61,14 @@ def _failure(function: Callable, error: Exception, args: tuple, kwargs: dict) ->
     kind = ArgumentTypeError if isinstance(error, TypeError) else kind
     text = str(error).strip().replace("{", "(").replace("}", ")")
     name = _define._name(function)
+    scipys: Any = _scipy
+    for part in name.split(".")[1:]:
+        scipys = getattr(scipys, part, None)
     return _define._caused(
         kind(
             f"`{name}`: {text or type(error).__name__}",
             argument=named[0] if named else None,
-            hint=word_meant(inspect.signature(function).bind(*args, **kwargs), str(error)),
+            hint=word_meant(inspect.signature(function).bind(*args, **kwargs), f"{error} {scipys.__doc__}"),
         ),
         error,
     )

@@ -46,7 +46,11 @@ def checked_places(values, kind: Kind) -> list[int]:
     else:
         places = [i for i in tensors if is_differentiable(values[i])]
     if not places:
-        raise ArgumentError("gradcheck: no input requires a gradient.", argument="inputs")
+        raise ArgumentError(
+            "`gradcheck`: no input requires a gradient.",
+            argument="inputs",
+            hint="give floating or complex tensors, or variables that require a gradient",
+        )
     return places
 
 

@@ -251,7 +251,7 @@ def _looked_at(index, size: int, allowed: bool = False) -> np.ndarray:
 
 
 def _out_of_range(there: str, position=None) -> AxisError:
-    came = "" if position is None else f"; got {position}"
+    came = "" if position is None else f"; got {position if isinstance(position, str) else format(position, 'g')}"
     return AxisError(f"an index is out of range: there are {there}{came}.", argument="i")
 
 

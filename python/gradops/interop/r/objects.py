@@ -27,9 +27,7 @@ def corner(value, sizes: list[int]):
 
 def fields(value) -> list[str]:
     """Return the names offered after ``$``. None is evaluated, since a property may compute or warn."""
-    names = dir(type(value))
-    own = list(getattr(value, "__dict__", ()))
-    return sorted({name for name in [*names, *own] if not name.startswith("_") and name.isidentifier()})
+    return sorted({name for name in dir(value) if not name.startswith("_") and name.isidentifier()})
 
 
 def is_method(value, name: str) -> bool:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ... import ops
+from ..._names import ARGUMENTS
 from ..._tree import map_items
 from ...errors import ArgumentTypeError, TypeOf
-from .._checks import OTHER_NAMES
 
 ROWS: dict[Any, Row] = {}
 
@@ -103,7 +103,7 @@ class Row:
             elif name in own or self.takes_any[1]:
                 found[own.get(name, name)] = value
             elif name not in self.defaults:
-                hint = f"write `{OTHER_NAMES[name]}=`" if name in OTHER_NAMES else None
+                hint = f"write `{ARGUMENTS[name]}=`" if name in ARGUMENTS else None
                 raise ArgumentTypeError(f"`numpy.{self.path}` has no argument `{name}`.", argument=name, hint=hint)
             elif not _same(value, self.defaults[name]):
                 raise unsupported(ours, f"numpy.{self.path}", [name])
