@@ -176,3 +176,8 @@ def test_tests_pass_from_the_source_distribution(tmp_path):
     run = [python, "-m", "pytest", "-q", "-n", "2", "-m", "not slow and not long"]
     ran = subprocess.run(run, cwd=folder, env=clean, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout[-4000:]
+
+
+def test_keywords_of_both_packages_agree():
+    listed = re.search(r"^keywords = \[(.*?)\]$", PYPROJECT, re.M | re.S)
+    assert listed is not None and re.findall('"(.*?)"', listed[1]) == description()["X-schema.org-keywords"].split(", ")
