@@ -286,11 +286,6 @@ to_backend <- function(x, backend, device = NULL) {
 #' - `gradops.progress`: whether [jacobian()], [hessian()], [gradcheck()] and [objective()] of shards show a progress
 #'   bar after two seconds; the default is `interactive()`.
 #'
-#' Conditions are classed: errors as `gradops_error` and `gradops_error_<kind>` (`argument`, `type`, `shape`, `axis`,
-#' `backend`, `mixed_backends`, `gradient`, `jit`, `mismatch`, `callback`, `thread`, `model`, `budget`, `python`,
-#' `stale`), warnings as `gradops_warning`. If an R function that gradops calls raises an error, gradops' error also has
-#' the classes and fields of that error, so `tryCatch(my_class = )` catches it; the original error is its `parent`.
-#'
 #' @section TensorFlow's messages on standard error:
 #' The environment variable `TF_CPP_MIN_LOG_LEVEL=1` hides TensorFlow's messages about the processor at startup. Its
 #' message about oneDNN can be hidden only by `TF_ENABLE_ONEDNN_OPTS=0`, which turns oneDNN off and makes convolutions

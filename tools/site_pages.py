@@ -41,6 +41,7 @@ R_GROUPS = {
     "R functions on tensors": ["methods-*", "stats-*", "random-tensors"],
     "Settings, files and R itself": [
         "config",
+        "errors",
         "serialization",
         "python*",
         "extend",
@@ -63,7 +64,7 @@ R_GROUPS = {
 
 # The navigation shown next to each page. A page that is not named goes to the first pattern that matches.
 INDEX = {
-    "Start": ["docs/get-started", "docs/recipes", "docs/cheat*", "gallery", "examples/index"],
+    "Start": ["docs/get-started", "docs/recipes", "docs/cheat*", "docs/faq", "gallery", "examples/index"],
     "Coming from": ["docs/coming-from", "docs/coming-from-*", "docs/scipy", "docs/text"],
     "Guides": [
         f"docs/{name}"
@@ -72,7 +73,7 @@ INDEX = {
     ],
     "From R": ["vignettes/gradops", "vignettes/*"],
     "Reference": ["python/index", "r/index"]
-    + [f"docs/{name}" for name in "ops rules names scipy-names differences trust digits stability versions".split()],
+    + [f"docs/{name}" for name in "ops rules names scipy-names differences errors trust digits stability versions".split()],
     "Project": ["benchmarks/README", "docs/architecture", "docs/reviewers", "NEWS", "CONTRIBUTING", "*"],
 }
 

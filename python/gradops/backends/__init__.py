@@ -150,7 +150,7 @@ def _warn_if_old(name: str) -> None:
 
 
 def is_tested(name: str, version: str) -> bool:
-    """True if a version of a backend's library is not older than those that pass the tests."""
+    """True if gradops is tested with this version of a backend's library, or with older ones."""
     return _numbers(version) >= _numbers(OLDEST[name])
 
 
