@@ -73,7 +73,10 @@ INDEX = {
     ],
     "From R": ["vignettes/gradops", "vignettes/*"],
     "Reference": ["python/index", "r/index"]
-    + [f"docs/{name}" for name in "ops rules names scipy-names differences errors trust digits stability versions".split()],
+    + [
+        f"docs/{name}"
+        for name in "ops rules names scipy-names differences errors trust digits stability versions".split()
+    ],
     "Project": ["benchmarks/README", "docs/architecture", "docs/reviewers", "NEWS", "CONTRIBUTING", "*"],
 }
 
