@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, TypeVar, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import _display, _scipy, _tree, ops
 from .._display import track
+from ..annotations import Number
 from ..autodiff.variable import data_of
 from ..errors import ArgumentError
 from .likelihood import Likelihood, diagonal_scale
@@ -19,6 +21,13 @@ from .parameters import Parameters, check_likelihood, function_of, listed, made_
 from .quadrature import domain
 from .random_effects import Laplace
 from .samples import Draws
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+Floats: TypeAlias = NDArray[np.float64]
+V = TypeVar("V")
+"""The type of an estimate: a number, an array, or anything in a nested structure."""
 
 MAX_POLISHING_STEPS = 10
 """The most Newton steps after the search, near the minimum."""
@@ -33,6 +42,37 @@ SINGULAR = {True: 1e-5, False: 1e-9}
 """The eigenvalue of a scaled Hessian below which a direction is not identified: True by differences, False exact."""
 
 
+class Options(TypedDict, total=False):
+    """The keyword arguments of :func:`fit`, for type checkers."""
+
+    random: Any
+    map: Any
+    bounds: Any
+    transforms: Any
+    integrate: Any
+    nobs: int | None
+
+
+@overload
+def fit(  # type: ignore[overload-overlap]
+    nll: Callable[..., Any], start: Mapping[str, float], data: Any = None, **options: Unpack[Options]
+) -> Fit[np.float64]: ...
+@overload
+def fit(  # type: ignore[overload-overlap]
+    nll: Callable[..., Any],
+    start: Mapping[str, Sequence[float] | Floats],
+    data: Any = None,
+    **options: Unpack[Options],
+) -> Fit[Floats]: ...
+@overload
+def fit(
+    nll: Callable[..., Any],
+    start: Mapping[str, Sequence[float] | Floats | float],
+    data: Any = None,
+    **options: Unpack[Options],
+) -> Fit[Number]: ...
+@overload
+def fit(nll: Callable[..., Any], start: Any, data: Any = None, **options: Unpack[Options]) -> Fit[Any]: ...
 def fit(
     nll: Callable,
     start,
@@ -44,7 +84,7 @@ def fit(
     transforms=None,
     integrate=False,
     nobs: int | None = None,
-) -> Fit:
+) -> Fit[Any]:
     """Minimise a negative log-likelihood, and return estimates, standard errors and diagnostics.
 
     SciPy's ``BFGS``, or ``L-BFGS-B`` with bounds, searches with the exact gradient. Newton steps follow, so that
@@ -259,7 +299,7 @@ class Printed(str):
 
 
 @made_by("fit")
-class Fit:
+class Fit(Generic[V]):
     """A fit of a likelihood; made by :func:`fit`.
 
     Attributes:
@@ -345,12 +385,12 @@ class Fit:
         return self._covariance.copy()
 
     @property
-    def params(self):
+    def params(self) -> dict[str, V]:
         """All parameters in the form of ``start``, random effects at their mode."""
         return self.model.parameters(self.theta)
 
     @property
-    def bse(self):
+    def bse(self) -> dict[str, V]:
         """Standard errors in the form of ``start``: standard deviations for random effects, NaN for fixed values."""
         layout = self.model.layout
         if layout.transformed:
