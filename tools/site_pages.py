@@ -550,7 +550,7 @@ def build(source: Path, site: Path) -> int:
     settings = {
         "project": "gradops",
         "release": gradops.__version__,
-        "extensions": ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"],
+        "extensions": ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", Path(__file__).stem],
         "exclude_patterns": ["_sources_of_code"],
         "html_theme": "furo",
         "html_title": f"gradops {gradops.__version__}",
@@ -569,6 +569,8 @@ def build(source: Path, site: Path) -> int:
         "napoleon_use_rtype": False,
         "napoleon_use_ivar": True,
         "myst_heading_anchors": 4,
+        "myst_fence_as_directive": ["math"],
+        "html_math_renderer": "mathml",
         "highlight_language": "text",
         "toc_object_entries_show_parents": "hide",
     }
@@ -578,6 +580,21 @@ def build(source: Path, site: Path) -> int:
     app.connect("env-updated", lambda app, env: r_functions(env))
     app.build()
     return app.statuscode
+
+
+def setup(app) -> None:
+    """Let Sphinx write formulas as MathML, which browsers draw without a script or a font from elsewhere."""
+    from docutils.nodes import SkipNode
+    from docutils.utils.math.latex2mathml import tex2mathml
+
+    def visit(as_block: bool):
+        def write(writer, node):
+            writer.body.append(tex2mathml(node.astext(), as_block=as_block))
+            raise SkipNode
+
+        return write, None
+
+    app.add_html_math_renderer("mathml", visit(False), visit(True))
 
 
 def r_functions(env) -> None:
