@@ -210,7 +210,14 @@ def test_every_op_documents_returns_and_gradient():
 
 def test_public_functions_document_arguments_returns_and_gradient():
     """Covers the top level, `functional` and `autodiff`, except functions without a derivative."""
-    without_one = ("checkpoint_policy", "set_requires_gradient", "autodiff.is_", "autodiff.once_", "autodiff.gradgrad")
+    without_one = (
+        "checkpoint_policy",
+        "show_versions",
+        "set_requires_gradient",
+        "autodiff.is_",
+        "autodiff.once_",
+        "autodiff.gradgrad",
+    )
     drawn = ("autodiff.draw", "autodiff.to_dot", "autodiff.get_gradient_edge", "autodiff.backward")
     looked = 0
     for path, function in FUNCTIONS.items():
@@ -306,6 +313,7 @@ def test_examples_show_a_derivative():
         "text.remembered",
         "text.scripted",
         "autodiff.is_grad_",
+        "show_versions",
         "autodiff.to_dot",
     )
     for path in DOCUMENTED:

@@ -287,6 +287,13 @@ def test_pickles_keep_random_effects_transforms_bounds_and_problems():
         same(copy.deepcopy(unidentified), unidentified)
 
 
+def test_a_likelihood_that_changed_after_the_fit_is_warned_of(monkeypatch):
+    stored = pickle.dumps(fit(poisson, {"beta": np.zeros(3)}, COUNTED))
+    monkeypatch.setitem(globals(), "eta", lambda p, data: 0.9 * ops.squeeze(data["X"] @ p["beta"][:, None], -1))
+    with pytest.warns(RuntimeWarning, match="not that of the saved fit: its value was"):
+        pickle.loads(stored)
+
+
 @pytest.mark.parametrize("name", [name for name in transforms.__all__ if name not in ("Transform", "interval")])
 def test_transforms_are_pickled_by_name(name):
     made = getattr(transforms, name)

@@ -165,12 +165,21 @@ def _model(nll, start, data, random, map, transforms, integrate) -> tuple[Parame
     )
 
 
-def _restored(settings: tuple, *estimates) -> Fit[Any]:
-    """Return a pickled fit, with its likelihood built again; its problems were warned of when it was made."""
+def _restored(settings: tuple, value: float, *estimates) -> Fit[Any]:
+    """Return a pickled fit, with its likelihood built again; its problems were warned of when it was made.
+
+    Warns:
+        RuntimeWarning: the likelihood has another value: its source or its data changed after the fit.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         found: Fit[Any] = Fit(_model(*settings)[1], *estimates)
     found._settings = settings
+    if not np.isclose(found.value, value, rtol=1e-6, atol=1e-9, equal_nan=True):
+        message = (
+            f"the likelihood is not that of the saved fit: its value was {value:.6g}, and is {found.value:.6g} now"
+        )
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
     return found
 
 
@@ -309,12 +318,12 @@ class Held:
 
 
 class Summary(str):
-    """A table as text; notebooks show it as HTML, documents as LaTeX.
+    """The table of a fit as text, with HTML for notebooks and LaTeX for documents.
 
     Args:
         heading: the line above the table.
         rows: the rows of the table; the first is the head.
-        problems: what is wrong with the fit.
+        problems: the problems of the fit.
     """
 
     def __new__(cls, heading: str, rows: list[list[str]], problems: list[str]) -> Summary:
@@ -683,7 +692,7 @@ class Fit(Generic[V]):
             raise ArgumentTypeError(
                 "the fit of an R function cannot be pickled.", hint="save the fit in R, by `saveRDS()`"
             )
-        return _restored, (self._settings, self.theta, self.hessian, self._bounds, self.nobs)
+        return _restored, (self._settings, self.value, self.theta, self.hessian, self._bounds, self.nobs)
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the fit to a file: the likelihood, its data, the estimates and their Hessian, as a pickle.
