@@ -70,6 +70,7 @@ docs: setup
 	$(python) tools/generate_r
 	$(python) tools/ops_table.py
 	$(python) tools/engines_table.py
+	$(python) tools/errors_page.py
 	tools/setup # the wrappers made above; roxygen2 reads them installed, as it would need pkgbuild to compile src/
 	# exports first, as the page of masked functions reads NAMESPACE
 	Rscript -e 'for (roclets in list("namespace", NULL)) roxygen2::roxygenise(roclets = roclets, load_code = "installed")'

@@ -216,6 +216,30 @@ gradops_available <- function(backend = NULL) {
   )
 }
 
+#' The installation, for reports of errors
+#'
+#' Prints the versions of R, gradops, reticulate and Python, the Python that reticulate uses, the processor, which
+#' backends are installed, whether code is compiled to native code (and if not, why), the folder of compiled code, and
+#' settings. Starts Python, but loads no backend's library for it. If Python does not start, the reason is printed.
+#' Python's `gradops.show_versions()` prints the same facts.
+#' @returns What is printed, as a named character vector, invisibly.
+#' @seealso [gradops_available()], [config_backend()], [gradops-options].
+#' @examplesIf gradops_available()
+#' gradops_sitrep()
+#' @export
+gradops_sitrep <- function() {
+  found <- c(
+    R = sprintf("%s (%s)", getRversion(), utils::sessionInfo()$running),
+    `R package` = sprintf("%s (%s)", utils::packageVersion("gradops"), dirname(system.file(package = "gradops"))),
+    reticulate = as.character(utils::packageVersion("reticulate")),
+    RETICULATE_PYTHON = Sys.getenv("RETICULATE_PYTHON", "not set")
+  )
+  facts <- function() py_to_r(call_core("_versions.facts"))
+  found <- c(found, unlist(attempt(facts(), function(error) list(problem = conditionMessage(error)))))
+  cat(paste0(format(names(found)), "  ", found, "\n"), sep = "")
+  invisible(found)
+}
+
 #' Convert a tensor to another library
 #'
 #' `to_backend()` converts `x` to a tensor of another array library, with the same shape and dtype. The two tensors
@@ -261,11 +285,6 @@ to_backend <- function(x, backend, device = NULL) {
 #'   corner prints.
 #' - `gradops.progress`: whether [jacobian()], [hessian()], [gradcheck()] and [objective()] of shards show a progress
 #'   bar after two seconds; the default is `interactive()`.
-#'
-#' Conditions are classed: errors as `gradops_error` and `gradops_error_<kind>` (`argument`, `type`, `shape`, `axis`,
-#' `backend`, `mixed_backends`, `gradient`, `jit`, `mismatch`, `callback`, `thread`, `model`, `budget`, `python`,
-#' `stale`), warnings as `gradops_warning`. If an R function that gradops calls raises an error, gradops' error also has
-#' the classes and fields of that error, so `tryCatch(my_class = )` catches it; the original error is its `parent`.
 #'
 #' @section TensorFlow's messages on standard error:
 #' The environment variable `TF_CPP_MIN_LOG_LEVEL=1` hides TensorFlow's messages about the processor at startup. Its

@@ -53,6 +53,7 @@ bridge <- function() {
 state <- new.env(parent = emptyenv())
 
 start_python <- function() {
+  limit_cores()
   path <- system.file("python", package = "gradops")
   bridge <- attempt(
     reticulate::import_from_path("gradops.interop.r", path = path, convert = FALSE),
@@ -77,6 +78,16 @@ start_python <- function() {
   name_files()
   apply_options()
   bridge
+}
+
+# While R CMD check limits cores, two are used: by BLAS, and by gradops' own threads. BLAS reads the variables when it is
+# loaded, so Python must not have started.
+limit_cores <- function() {
+  if (!Sys.getenv("_R_CHECK_LIMIT_CORES_", "false") %in% c("", "false", "FALSE")) {
+    for (name in c("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")) {
+      if (!nzchar(Sys.getenv(name))) do.call(Sys.setenv, stats::setNames(list("2"), name))
+    }
+  }
 }
 
 # Store compiled code where R packages may write, not in Python's folder, unless the user names a folder. Tell Python

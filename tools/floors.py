@@ -18,7 +18,7 @@ SOURCE = ROOT / "python" / "gradops"
 PAGE = ROOT / "docs" / "architecture.md"
 
 FLOORS = [  # lowest first; a module imports from lower floors, and from its own floor only within one package
-    ("_names",),
+    ("_names", "_version"),
     ("errors", "annotations", "_call_sites", "_display", "_scipy", "_scopes"),
     ("dtypes", "_tree", "_functions"),
     ("backends",),
@@ -34,8 +34,9 @@ FLOORS = [  # lowest first; a module imports from lower floors, and from its own
     ("scipy",),
     ("array_api",),
     ("inference",),
+    ("_versions",),
     ("",),  # gradops/__init__.py, the public names
-    ("interop",),
+    ("interop", "__main__"),
 ]
 LATE = {
     ("ops._symbolic", "ops._keras"),  # imports Keras, once a tensor of it is met
@@ -44,6 +45,7 @@ LATE = {
 IMPORTERS = ("import_module", "__import__", "resolve_name", "find_spec")
 MEANING = {
     "_names": "what `dir()` of a module shows, and suggestions",
+    "_version": "the version",
     "errors": "the conditions that gradops raises",
     "annotations": "what an argument of an op is",
     "dtypes": "names and promotion of dtypes, and the default float type",
@@ -65,9 +67,11 @@ MEANING = {
     "extend": "ops and backends of other packages",
     "scipy": "SciPy's functions by its names, with derivatives",
     "array_api": "the array API standard, for SciPy's and scikit-learn's functions",
+    "_versions": "versions, processor and backends, for reports",
     "": "the public names",
     "inference": "random effects, fits of likelihoods, posterior densities and a sampler",
     "interop": "R, and other hosts",
+    "__main__": "the command `python -m gradops`",
 }
 
 

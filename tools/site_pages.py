@@ -41,6 +41,7 @@ R_GROUPS = {
     "R functions on tensors": ["methods-*", "stats-*", "random-tensors"],
     "Settings, files and R itself": [
         "config",
+        "errors",
         "serialization",
         "python*",
         "extend",
@@ -63,7 +64,7 @@ R_GROUPS = {
 
 # The navigation shown next to each page. A page that is not named goes to the first pattern that matches.
 INDEX = {
-    "Start": ["docs/get-started", "docs/recipes", "docs/cheat*", "gallery", "examples/index"],
+    "Start": ["docs/get-started", "docs/recipes", "docs/cheat*", "docs/faq", "gallery", "examples/index"],
     "Coming from": ["docs/coming-from", "docs/coming-from-*", "docs/scipy", "docs/text"],
     "Guides": [
         f"docs/{name}"
@@ -72,7 +73,10 @@ INDEX = {
     ],
     "From R": ["vignettes/gradops", "vignettes/*"],
     "Reference": ["python/index", "r/index"]
-    + [f"docs/{name}" for name in "ops rules names scipy-names differences trust digits stability versions".split()],
+    + [
+        f"docs/{name}"
+        for name in "ops rules names scipy-names differences errors trust digits stability versions".split()
+    ],
     "Project": ["benchmarks/README", "docs/architecture", "docs/reviewers", "NEWS", "CONTRIBUTING", "*"],
 }
 
@@ -546,7 +550,7 @@ def build(source: Path, site: Path) -> int:
     settings = {
         "project": "gradops",
         "release": gradops.__version__,
-        "extensions": ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"],
+        "extensions": ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", Path(__file__).stem],
         "exclude_patterns": ["_sources_of_code"],
         "html_theme": "furo",
         "html_title": f"gradops {gradops.__version__}",
@@ -565,6 +569,8 @@ def build(source: Path, site: Path) -> int:
         "napoleon_use_rtype": False,
         "napoleon_use_ivar": True,
         "myst_heading_anchors": 4,
+        "myst_fence_as_directive": ["math"],
+        "html_math_renderer": "mathml",
         "highlight_language": "text",
         "toc_object_entries_show_parents": "hide",
     }
@@ -574,6 +580,21 @@ def build(source: Path, site: Path) -> int:
     app.connect("env-updated", lambda app, env: r_functions(env))
     app.build()
     return app.statuscode
+
+
+def setup(app) -> None:
+    """Let Sphinx write formulas as MathML, which browsers draw without a script or a font from elsewhere."""
+    from docutils.nodes import SkipNode
+    from docutils.utils.math.latex2mathml import tex2mathml
+
+    def visit(as_block: bool):
+        def write(writer, node):
+            writer.body.append(tex2mathml(node.astext(), as_block=as_block))
+            raise SkipNode
+
+        return write, None
+
+    app.add_html_math_renderer("mathml", visit(False), visit(True))
 
 
 def r_functions(env) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from . import autodiff, backends, config, errors, extend, ops
 from ._names import later_function, namespace
+from ._version import __version__ as __version__
 from .autodiff import Parameter, Variable, to_backend
 from .flow import (
     checkpoint,
@@ -26,6 +27,7 @@ from .ops import mapping, operators, scipy_functions
 
 if TYPE_CHECKING:
     from . import array_api, functional, inference, numpy, scipy, text
+    from ._versions import show_versions
     from .functional import grad, value_and_grad
     from .functional.reverse import gradient
     from .functional.transformations import (
@@ -49,7 +51,6 @@ operators.array_api = later_function(f"{__name__}.array_api._devices", "call")
 ops.custom_gradient = custom_gradient
 ops.stop_gradient = stop_gradient
 
-__version__ = "0.1.0"
 __all__ = [
     "Parameter",
     "Variable",
@@ -82,6 +83,7 @@ __all__ = [
     "scaled_gradient_ext",
     "scipy",
     "set_requires_gradient",
+    "show_versions",
     "stop_gradient",
     "stop_gradient_scope",
     "text",
@@ -101,6 +103,7 @@ __dir__, __getattr__ = namespace(
         "grad": "functional",
         "value_and_grad": "functional",
         "gradient": "functional.reverse",
+        "show_versions": "_versions",
         **dict.fromkeys(_TRANSFORMATIONS, "functional.transformations"),
     },
 )

@@ -53,6 +53,24 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], of_text: Sequence[
     return f"<table><thead><tr>{line('th', head)}</tr></thead><tbody>{body}</tbody></table>"
 
 
+_LATEX = str.maketrans(
+    {c: f"\\{c}" for c in "&%$#_{}"}
+    | {c: f"${c}$" for c in "<>|"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+)
+
+
+def tabular(head: Sequence[str], rows: Iterable[Sequence[str]], notes: Sequence[str]) -> str:
+    """A table of strings as LaTeX, the first column aligned left, the others right; with notes below it."""
+
+    def line(cells: Sequence[str]) -> str:
+        return " & ".join(cell.translate(_LATEX) for cell in cells) + r" \\"
+
+    below = [rf"\multicolumn{{{len(head)}}}{{l}}{{{note.translate(_LATEX)}}} \\" for note in notes]
+    body = [line(head), r"\hline", *map(line, rows), r"\hline", *below]
+    return "\n".join([rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}", r"\hline", *body, r"\end{tabular}"])
+
+
 def places(pattern: Any, title: str) -> str:
     """A picture of the nonzeros of a SciPy sparse matrix, at most :data:`CELLS` cells across."""
     size = max(pattern.shape)

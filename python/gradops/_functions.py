@@ -13,7 +13,7 @@ from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
-from .annotations import P, R, X
+from .annotations import A, Number, P, R, X
 from .errors import ArgumentTypeError, Given, unknown_argument
 
 F = TypeVar("F", bound=Callable)
@@ -124,6 +124,21 @@ if TYPE_CHECKING:
         def __call__(self, x: X, /, *args: P.args, **kwargs: P.kwargs) -> R: ...
         @overload
         def __call__(self, *args: All.args, **kwargs: All.kwargs) -> R: ...
+        def __call__(self, *args: Any, **kwargs: Any) -> Any: ...  # type: ignore[misc]
+
+    class Curvature(Transformed[All, Any], Generic[X, P, All]):
+        """A Jacobian or Hessian: an array for an array or a number, a nested structure for a structure."""
+
+        @overload
+        def __call__(self: Curvature[A, P, All], x: A, /, *args: P.args, **kwargs: P.kwargs) -> A: ...
+        @overload
+        def __call__(self: Curvature[A, P, All], *args: All.args, **kwargs: All.kwargs) -> A: ...
+        @overload
+        def __call__(self: Curvature[float, P, All], x: float, /, *args: P.args, **kwargs: P.kwargs) -> Number: ...
+        @overload
+        def __call__(self, x: X, /, *args: P.args, **kwargs: P.kwargs) -> Any: ...
+        @overload
+        def __call__(self, *args: All.args, **kwargs: All.kwargs) -> Any: ...
         def __call__(self, *args: Any, **kwargs: Any) -> Any: ...  # type: ignore[misc]
 
 

@@ -54,6 +54,41 @@ class Array(Protocol):
     def dtype(self) -> Any: ...
 
 
+class Number:
+    """What an op makes of numbers and lists: a tensor of the default backend, as type checkers see it.
+
+    It has what the tensors of all libraries have. No object is one: a protocol would also take variables, and the
+    product of a number and a variable would not be a variable.
+    """
+
+    shape: Any
+    dtype: Any
+
+    def __float__(self) -> float: ...  # type: ignore[empty-body]
+    def __int__(self) -> int: ...  # type: ignore[empty-body]
+    def __bool__(self) -> bool: ...  # type: ignore[empty-body]
+    def __array__(self) -> np.ndarray[Any, Any]: ...  # type: ignore[empty-body]
+    def __getitem__(self, key: Any, /) -> Number: ...  # type: ignore[empty-body]
+    def __len__(self) -> int: ...  # type: ignore[empty-body]
+    def __abs__(self) -> Number: ...  # type: ignore[empty-body]
+    def __neg__(self) -> Number: ...  # type: ignore[empty-body]
+    def __add__(self, other: complex | Number, /) -> Number: ...  # type: ignore[empty-body]
+    def __radd__(self, other: complex | Number, /) -> Number: ...  # type: ignore[empty-body]
+    def __sub__(self, other: complex | Number, /) -> Number: ...  # type: ignore[empty-body]
+    def __rsub__(self, other: complex | Number, /) -> Number: ...  # type: ignore[empty-body]
+    def __mul__(self, other: complex | Number, /) -> Number: ...  # type: ignore[empty-body]
+    def __rmul__(self, other: complex | Number, /) -> Number: ...  # type: ignore[empty-body]
+    def __truediv__(self, other: complex | Number, /) -> Number: ...  # type: ignore[empty-body]
+    def __rtruediv__(self, other: complex | Number, /) -> Number: ...  # type: ignore[empty-body]
+    def __pow__(self, other: complex | Number, /) -> Number: ...  # type: ignore[empty-body]
+    def __rpow__(self, other: complex | Number, /) -> Number: ...  # type: ignore[empty-body]
+    def __matmul__(self, other: complex | Number, /) -> Number: ...  # type: ignore[empty-body]
+    def __lt__(self, other: complex | Number, /) -> Number: ...  # type: ignore[empty-body]
+    def __le__(self, other: complex | Number, /) -> Number: ...  # type: ignore[empty-body]
+    def __gt__(self, other: complex | Number, /) -> Number: ...  # type: ignore[empty-body]
+    def __ge__(self, other: complex | Number, /) -> Number: ...  # type: ignore[empty-body]
+
+
 A = TypeVar("A", bound=Array)
 """An array that an op returns in its own library."""
 Numbers: TypeAlias = complex | list[Any] | tuple[Any, ...]

@@ -8,7 +8,12 @@ import importlib.util
 import inspect
 import math
 import operator
+import pathlib
+import pickle
 import re
+import runpy
+import sys
+import traceback
 import types
 
 import numpy as np
@@ -19,6 +24,9 @@ import gradops
 from gradops import config, ops
 
 pytestmark = pytest.mark.documents
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TOOL = ROOT / "tools" / "errors_page.py"
 
 OPS = """abs associative_scan categorical_crossentropy cholesky clip concatenate cond conv custom_gradient diagonal
 einsum exp fori_loop log_softmax logsumexp map matmul max mean norm relu scan segment_sum sigmoid softmax softplus
@@ -71,6 +79,7 @@ FUNCTIONS = {
     "array_api": gradops.array_api,
 }
 SCIPY = scipys()
+ERRORS = {f"errors.{name}": getattr(gradops.errors, name) for name in gradops.errors.__all__}
 DOCUMENTED = (
     FUNCTIONS
     | {path: value for path, value in SCIPY.items() if inspect.ismodule(value)}  # functions: `test_scipy_docstrings.py`
@@ -84,7 +93,7 @@ DOCUMENTED = (
 
 def parts(path: str) -> list:
     """Return the text and the examples of a docstring, in order."""
-    return doctest.DocTestParser().parse(inspect.getdoc(DOCUMENTED[path]), path)
+    return doctest.DocTestParser().parse(inspect.getdoc((DOCUMENTED | ERRORS)[path]), path)
 
 
 def runnable(path: str) -> list[doctest.Example]:
@@ -135,12 +144,42 @@ def test_sections_are_in_order():
         assert all(line == "" or line.startswith("    ") for line in within), name
 
 
-@pytest.mark.parametrize("path", DOCUMENTED)
+@pytest.mark.parametrize("path", [*DOCUMENTED, *ERRORS])
 def test_examples_give_the_printed_output(path):
     test = doctest.DocTest(runnable(path), {"__name__": "__main__"}, path, None, None, None)
     report: list[str] = []
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     assert runner.run(test, out=report.append).failed == 0, "".join(report)
+
+
+def test_each_error_class_has_a_cause_and_a_fix_which_its_traceback_names():
+    assert len(ERRORS) > 15
+    for path, error in ERRORS.items():
+        assert re.search(r"\n\nCause: .*\n\nFix: ", inspect.getdoc(error), re.S), path
+        if issubclass(error, gradops.errors.GradopsError):
+            found, link = error("wrong"), f"help(gradops.{path})"
+            assert str(found) == f"wrong{' (in R)' * (path == 'errors.RError')}" and link in found.__notes__[0]
+            assert (link in "".join(traceback.format_exception(found))) == (sys.version_info >= (3, 11))
+            assert pickle.loads(pickle.dumps(found)).__notes__ == found.__notes__
+
+
+@pytest.mark.repository
+def test_page_of_errors_in_r_has_every_class():
+    page = (ROOT / "man" / "gradops_errors.Rd").read_text()
+    listed = re.findall(r"^\\item \\code\{(gradops_\w+)\}: [a-zA-Z]", page, re.M)
+    sources = "".join(path.read_text() for path in (ROOT / "R").glob("*.R"))
+    used = set(re.findall(r'"(gradops_(?:error|warning)_\w+)"', sources)) | {"gradops_error_callback"}
+    used |= {f"gradops_error_{kind}" for error in ERRORS.values() if (kind := getattr(error, "kind", None))}
+    used |= {"gradops_warning_mismatch", "gradops_warning_python"}
+    assert {*listed} == used - {"gradops_error_error"}
+    assert {*listed} <= {*re.findall(r"^\\alias\{(\w+)\}", page, re.M)}
+
+
+@pytest.mark.skipif(not TOOL.exists(), reason="the tools are not part of the source distribution")
+def test_page_of_errors_is_current():
+    pytest.importorskip("torch"), pytest.importorskip("jax")
+    tool = runpy.run_path(str(TOOL))
+    assert tool["page"]() == tool["PAGE"].read_text(), "run tools/errors_page.py"
 
 
 def test_public_functions_and_common_ops_have_examples():
@@ -171,7 +210,14 @@ def test_every_op_documents_returns_and_gradient():
 
 def test_public_functions_document_arguments_returns_and_gradient():
     """Covers the top level, `functional` and `autodiff`, except functions without a derivative."""
-    without_one = ("checkpoint_policy", "set_requires_gradient", "autodiff.is_", "autodiff.once_", "autodiff.gradgrad")
+    without_one = (
+        "checkpoint_policy",
+        "show_versions",
+        "set_requires_gradient",
+        "autodiff.is_",
+        "autodiff.once_",
+        "autodiff.gradgrad",
+    )
     drawn = ("autodiff.draw", "autodiff.to_dot", "autodiff.get_gradient_edge", "autodiff.backward")
     looked = 0
     for path, function in FUNCTIONS.items():
@@ -267,6 +313,7 @@ def test_examples_show_a_derivative():
         "text.remembered",
         "text.scripted",
         "autodiff.is_grad_",
+        "show_versions",
         "autodiff.to_dot",
     )
     for path in DOCUMENTED:

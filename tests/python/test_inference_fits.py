@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import importlib.util
+import pickle
+import warnings
+
 import numpy as np
 import pytest
 import scipy.optimize
@@ -10,8 +15,8 @@ from parity import BACKENDS, numpy, tensors
 from test_inference import GROUP, START, X, Y, marginal, random_intercept, slopes
 
 import gradops
-from gradops import functional, ops
-from gradops.errors import ArgumentError, InferenceError
+from gradops import functional, inference, ops
+from gradops.errors import ArgumentError, ArgumentTypeError, InferenceError
 from gradops.inference import fit, transforms
 from gradops.scipy import stats
 
@@ -224,3 +229,158 @@ def test_transforms_of_zeros_and_of_wrong_sizes():
     with pytest.raises(ArgumentError, match="must be less"):
         transforms.interval(1, 1)
     assert repr(transforms.interval(0, 1)) == "<gradops transform interval(0.0, 1.0)>"
+
+
+# What is made of a fit ------------------------------------------------------------------------------------------------
+
+
+def reported(p, data):
+    mean = ops.exp(eta(p, data))
+    inference.report(mean=mean, first=mean[0])
+    return -ops.sum(stats.poisson.logpmf(data["y"], mean))
+
+
+def intercepts(p):
+    seen = stats.norm.logpdf(RESPONSE, p["mean"] + p["u"][np.repeat(np.arange(6), 5)], p["sd"])
+    return -ops.sum(seen) - ops.sum(stats.norm.logpdf(p["u"], 0, 1.0))
+
+
+def flat(p):
+    return (p["a"] + p["b"]) ** 2
+
+
+COUNTED = {"X": DESIGN, "y": COUNTS}
+NEW = np.array([[1.0, 0.5, -1.0], [1.0, 0.0, 2.0]])
+
+
+def same(found, wanted):
+    for a, b in ((found.theta, wanted.theta), (found.cov_params(), wanted.cov_params())):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_allclose([found.llf, found.aic], [wanted.llf, wanted.aic], rtol=1e-12)
+    assert found.nobs == wanted.nobs and found.names == wanted.names and found.problems == wanted.problems
+
+
+@pytest.mark.short_cases(0, "jax", "tensorflow")
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_fits_are_pickled_with_their_likelihood(backend):
+    data = {name: tensors(x, backend) for name, x in COUNTED.items()}
+    found = fit(poisson, {"beta": tensors(np.zeros(3), backend)}, data)
+    again = pickle.loads(pickle.dumps(found))
+    same(again, found)
+    assert type(again.params["beta"]) is type(found.params["beta"])
+    np.testing.assert_allclose(again.conf_int(method="profile"), found.conf_int(method="profile"), rtol=1e-6)
+
+
+def test_pickles_keep_random_effects_transforms_bounds_and_problems():
+    start, moved = {"mean": 0.0, "sd": 1.0, "u": np.zeros(6)}, {"sd": transforms.positive}
+    found = fit(intercepts, start, random="u", transforms=moved)
+    again = pickle.loads(pickle.dumps(found))
+    same(again, found)
+    np.testing.assert_allclose(again.params["u"], found.params["u"], rtol=1e-8)
+    np.testing.assert_allclose(again.bse["sd"], found.bse["sd"], rtol=1e-8)
+    bounded = fit(intercepts, start, random="u", bounds={"mean": (1.5, None), "sd": (0.1, None)})
+    same(pickle.loads(pickle.dumps(bounded)), bounded)
+    with pytest.warns(RuntimeWarning, match="not identified"):
+        unidentified = fit(flat, {"a": 1.0, "b": 0.0})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        same(copy.deepcopy(unidentified), unidentified)
+
+
+def test_a_likelihood_that_changed_after_the_fit_is_warned_of(monkeypatch):
+    stored = pickle.dumps(fit(poisson, {"beta": np.zeros(3)}, COUNTED))
+    monkeypatch.setitem(globals(), "eta", lambda p, data: 0.9 * ops.squeeze(data["X"] @ p["beta"][:, None], -1))
+    with pytest.warns(RuntimeWarning, match="not that of the saved fit: its value was"):
+        pickle.loads(stored)
+
+
+@pytest.mark.parametrize("name", [name for name in transforms.__all__ if name not in ("Transform", "interval")])
+def test_transforms_are_pickled_by_name(name):
+    made = getattr(transforms, name)
+    assert pickle.loads(pickle.dumps(made)) is made is copy.deepcopy(made)
+
+
+def test_intervals_are_pickled_by_their_ends():
+    again = pickle.loads(pickle.dumps(transforms.interval(-1, 3)))
+    np.testing.assert_allclose(again(np.array([0.0, 1.0])), -1 + 4 * scipy.special.expit([0.0, 1.0]))
+    own = transforms.Transform("exp", ops.exp, ops.log, ops.sum)
+    assert pickle.loads(pickle.dumps(own))(np.array(1.0)) == np.exp(1.0)
+
+
+def test_fits_are_saved_and_loaded(tmp_path, monkeypatch):
+    file = tmp_path / "fit.pickle"
+    found = fit(poisson, {"beta": np.zeros(3)}, COUNTED)
+    found.save(file)
+    same(inference.Fit.load(file), found)
+    local = fit(lambda p: ops.sum((p["m"] - COUNTS) ** 2), {"m": 0.0})
+    if importlib.util.find_spec("cloudpickle"):
+        local.save(file)
+        same(inference.Fit.load(file), local)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises((pickle.PicklingError, AttributeError)):
+        local.save(file)
+    file.write_bytes(pickle.dumps(3))
+    with pytest.raises(ArgumentTypeError, match="does not hold a fit"):
+        inference.Fit.load(file)
+
+
+def test_predictions_of_a_generalised_linear_model():
+    """With X, the errors of the means exp(X beta) are exp(X beta) sqrt(diag(X V X')), by the delta method."""
+    found = fit(reported, {"beta": np.zeros(3)}, COUNTED)
+    for design, g in ((NEW, lambda p: ops.exp(NEW @ p["beta"])), (DESIGN, "mean")):
+        mean = np.exp(design @ found.theta)
+        want = mean * np.sqrt(np.einsum("ij,jk,ik->i", design, found.cov_params(), design))
+        value, se = found.predict(g, se=True)
+        np.testing.assert_allclose(value, mean, rtol=1e-10)
+        np.testing.assert_allclose(se, want, rtol=1e-8)
+        np.testing.assert_array_equal(found.predict(g), value)
+    assert found.predict().keys() == found.predict(se=True).keys() == {"mean", "first"}
+    square = found.predict(lambda p: ops.exp(NEW @ p["beta"])[:, None], se=True)
+    assert [np.shape(x) for x in square] == [(2, 1)] * 2
+    assert [np.shape(x) for x in found.predict(lambda p: p["beta"][0], se=True)] == [()] * 2
+    with pytest.raises(ArgumentError, match="reports mean and first; got 'maen'"):
+        found.predict("maen")
+    with pytest.raises(ArgumentError, match="reports nothing"):
+        fit(poisson, {"beta": np.zeros(3)}, COUNTED).predict("mean")
+
+
+def test_data_frame_of_a_fit():
+    pytest.importorskip("pandas")
+    found = fit(poisson, {"beta": np.zeros(3)}, COUNTED)
+    frame = found.to_frame(alpha=0.1)
+    beta, covariance = reweighted(COUNTS, lambda eta: (np.exp(eta),) * 2)
+    se, q = np.sqrt(np.diag(covariance)), scipy.stats.norm.ppf(0.95)
+    assert list(frame.index) == found.names and frame.index.name == "parameter"
+    want = [beta, se, beta / se, 2 * scipy.stats.norm.sf(np.abs(beta / se)), beta - q * se, beta + q * se]
+    np.testing.assert_allclose(frame.to_numpy(), np.transpose(want), rtol=1e-5)
+    with pytest.raises(ArgumentError, match="alpha"):
+        found.to_frame(alpha=5)
+
+
+def test_results_agree_with_statsmodels():
+    statsmodels = pytest.importorskip("statsmodels.api")
+    found = fit(reported, {"beta": np.zeros(3)}, COUNTED)
+    theirs = statsmodels.GLM(COUNTS, DESIGN, family=statsmodels.families.Poisson()).fit(tol=1e-12)
+    frame, predicted = found.to_frame(), theirs.get_prediction(NEW)
+    np.testing.assert_allclose(frame["estimate"], theirs.params, rtol=1e-6)
+    np.testing.assert_allclose(frame["std. error"], theirs.bse, rtol=1e-5)
+    np.testing.assert_allclose(frame[["lower", "upper"]], theirs.conf_int(), rtol=1e-5)
+    np.testing.assert_allclose([found.llf, found.aic], [theirs.llf, theirs.aic], rtol=1e-8)
+    value, se = found.predict(lambda p: ops.exp(NEW @ p["beta"]), se=True)
+    np.testing.assert_allclose(value, predicted.predicted_mean, rtol=1e-6)
+    np.testing.assert_allclose(se, predicted.se_mean, rtol=1e-5)
+
+
+def test_summaries_are_text_html_and_latex():
+    with pytest.warns(RuntimeWarning, match="not identified"):
+        found = fit(lambda p: (p["a_1"] + p["b%"]) ** 2, {"a_1": 1.0, "b%": 0.0})
+    table = found.summary()
+    assert repr(table) == str(table) == pickle.loads(pickle.dumps(table))
+    assert table._repr_html_() == found._repr_html_() and "not identified" in table._repr_html_()
+    latex = table.as_latex()
+    assert latex.startswith(r"\begin{tabular}{lrrrr}") and latex.endswith(r"\end{tabular}")
+    plain = latex.replace("$", "").replace("\\", "")
+    for row in found._rows()[1:]:
+        assert " & ".join(row) in plain
+    assert r"a\_1 & " in latex and r"b\% & " in latex and r"P$>$$|$z$|$" in latex
+    assert found.problems[0] in plain and latex == pickle.loads(pickle.dumps(table))._repr_latex_()

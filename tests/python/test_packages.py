@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import fnmatch
+import hashlib
+import json
 import os
 import pathlib
 import re
@@ -179,3 +181,36 @@ def test_tests_pass_from_the_source_distribution(tmp_path):
     run = [python, "-m", "pytest", "-q", "-n", "2", "-m", "not slow and not long"]
     ran = subprocess.run(run, cwd=folder, env=clean, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout[-4000:]
+
+
+def test_keywords_of_both_packages_agree():
+    listed = re.search(r"^keywords = \[(.*?)\]$", PYPROJECT, re.M | re.S)
+    assert listed is not None and re.findall('"(.*?)"', listed[1]) == description()["X-schema.org-keywords"].split(", ")
+
+
+def test_recipes_have_the_facts_of_the_packages(tmp_path):
+    sdist = tmp_path / f"gradops-{gradops.__version__}.tar.gz"
+    sdist.write_bytes(b"sources")
+    address = ["--repository", "https://code.example/gradops", "--source", "https://files.example/gradops.tar.gz"]
+    command = [sys.executable, str(ROOT / "tools" / "recipes.py"), str(sdist), str(tmp_path / "out"), *address]
+    subprocess.run(command, check=True, capture_output=True)
+    assert json.loads((tmp_path / "out" / "packages.json").read_text()) == [{"package": "gradops", "url": address[1]}]
+    recipe = (tmp_path / "out" / "recipe" / "meta.yaml").read_text()
+    fields = dict(re.findall(r"^ *(\w+): (.+)$", recipe, re.M))
+    assert recipe.startswith(f'{{% set version = "{gradops.__version__}" %}}')
+    assert (fields["url"], fields["sha256"]) == (address[3], hashlib.sha256(b"sources").hexdigest())
+    assert (ROOT / fields["license_file"]).exists() and fields["home"] == address[1]
+    project = re.search(r'^requires-python = "(.*)"$.*^dependencies = \[(.*?)\]$', PYPROJECT, re.M | re.S)
+    run = re.search(r"^  run:\n((?:    - .*\n)+)", recipe, re.M)
+    assert project is not None and run is not None
+    wanted = [f"python{project[1]}", *re.findall('"(.*?)"', project[2])]
+    assert run[1].replace(" ", "").split("\n")[:-1] == [f"-{name}" for name in wanted]
+
+
+@pytest.mark.long
+def test_a_release_builds():
+    command = [str(ROOT / "tools" / "release"), "--dry-run"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    listed = re.findall(r"^  (\S+)$", done.stdout.partition("A release is made of:")[2], re.M)
+    assert len(listed) == 5 and all((ROOT / name).exists() for name in listed)

@@ -240,6 +240,17 @@ def test_site_has_no_dead_links(site):
 
 
 @pytest.mark.long
+def test_formulas_are_mathml(site):
+    count = 0
+    for path in (ROOT / "docs").glob("*.md"):
+        formulas = path.read_text().count("\n```math\n")
+        page = (site / "docs" / path.name).with_suffix(".html").read_text()
+        assert len(re.findall("<math[^>]* display=.block", page)) == formulas, path.name
+        count += formulas
+    assert count >= 4
+
+
+@pytest.mark.long
 def test_site_loads_nothing_from_other_hosts(site):
     for path, page in read(site).items():
         away = [part for part in page.parts if re.match(r"([a-z]+:)?//|file:", part)]

@@ -1,12 +1,16 @@
 """Modules imported by `import gradops`: NumPy, and other modules only if they are quick. No time is measured."""
 
+import importlib.util
+import os
+import re
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-from gradops import _functions, ops
+import gradops
+from gradops import _functions, _versions, ops
 
 SLOW = ("scipy", "numpy.random", "numpy.testing", "numpy.f2py", "unittest", "asyncio", "multiprocessing")
 
@@ -32,7 +36,7 @@ LATER = ("array_api", "functional", "inference", "jit", "numpy", "scipy", "text"
 
 def test_upper_floors_are_imported_on_first_use():
     loaded = {m for m in modules_after("import gradops") if m.partition(".")[0] == "gradops"}
-    assert len(loaded) <= 140 and not {f"gradops.{name}" for name in LATER} & loaded
+    assert len(loaded) <= 141 and not {f"gradops.{name}" for name in LATER} & loaded
 
 
 @pytest.mark.short_cases(3)
@@ -109,3 +113,32 @@ def f(x):
 print(float(jax.jit(f)(0.5)))
 """
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "0.5\n"
+
+
+def test_versions_are_shown_without_importing_a_library():
+    program = (
+        "import gradops, sys; gradops.show_versions(); print(*{*sys.modules} & {'torch', 'tensorflow', 'jax', 'keras'})"
+    )
+    shown = {"GRADOPS_CACHE": "off", "GRADOPS_NATIVE": "off", "GRADOPS_BACKEND": "torhc"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=os.environ | shown
+    )
+    *lines, loaded = done.stdout.splitlines()
+    found = dict(re.split(r"  +", line, maxsplit=1) for line in lines)
+    assert loaded == "" and found["numpy"] == np.__version__
+    assert found["gradops"].startswith(gradops.__version__) and found["Python"].endswith(f"({sys.executable})")
+    for name in ("torch", "tensorflow", "jax", "llvmlite"):
+        assert (found[name] == "not installed") == (importlib.util.find_spec(name) is None)
+    assert found["native code"] == "no: GRADOPS_NATIVE is off" and found["cache folder"].startswith("none")
+    assert found["settings"].startswith("backend torhc") and shown.items() <= found.items()
+    command = [sys.executable, "-m", "gradops"]
+    assert (
+        subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | shown).stdout.splitlines()
+        == lines
+    )
+
+
+def test_versions_older_than_the_tested_ones_are_marked(monkeypatch):
+    monkeypatch.setattr(_versions, "_version", lambda module: "1.9.1" if module == "numpy" else None)
+    assert _versions.facts()["numpy"] == "1.9.1, older than 1.26"
+    assert _versions.facts()["scipy"] == "not installed"

@@ -5,6 +5,7 @@ import inspect
 import json
 import pathlib
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.documents
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 EXAMPLES = pathlib.Path(__file__).with_name("typing_examples.py")
+SCRIPT = pathlib.Path(__file__).with_name("typing_script.py")
 MARKED = {
     number: found[1]
     for number, line in enumerate(EXAMPLES.read_text().splitlines(), 1)
@@ -42,15 +44,37 @@ def test_mypy_reports_exactly_the_marked_mistakes():
     assert MARKED.items() <= {(int(line), code) for line, code in found}
 
 
+def diagnostics(path: pathlib.Path, folder: pathlib.Path, **settings) -> list[dict]:
+    """Return what pyright reports of a file, which it checks in an empty folder."""
+    (folder / "pyrightconfig.json").write_text(json.dumps({"extraPaths": [str(ROOT / "python")], **settings}))
+    shutil.copy(path, folder)
+    command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, "-p", str(folder)]
+    return json.loads(subprocess.run(command, capture_output=True, text=True).stdout)["generalDiagnostics"]
+
+
 def test_pyright_reports_exactly_the_marked_mistakes(tmp_path):
     pytest.importorskip("pyright")
-    (tmp_path / "pyrightconfig.json").write_text(json.dumps({"extraPaths": [str(ROOT / "python")]}))
-    shutil.copy(EXAMPLES, tmp_path)
-    command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, "-p", str(tmp_path)]
-    ran = subprocess.run(command, capture_output=True, text=True)
-    found = json.loads(ran.stdout)["generalDiagnostics"]
+    found = diagnostics(EXAMPLES, tmp_path)
     errors = {(d["range"]["start"]["line"] + 1): d["message"] for d in found if d["severity"] == "error"}
     assert errors.keys() == MARKED.keys(), {n: errors.get(n) for n in errors.keys() ^ MARKED.keys()}
+
+
+def test_a_script_is_correct_under_mypy_in_strict_mode():
+    pytest.importorskip("mypy")
+    cache = f"--cache-dir={ROOT / '.mypy_cache'}"
+    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", cache, str(SCRIPT)]
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_a_script_is_correct_under_pyright_in_strict_mode(tmp_path):
+    pytest.importorskip("pyright")
+    assert diagnostics(SCRIPT, tmp_path, typeCheckingMode="strict") == []
+
+
+def test_the_script_runs(capsys):
+    runpy.run_path(str(SCRIPT))
+    assert capsys.readouterr().out.endswith("axis 2\n")
 
 
 def arguments(stub: ast.FunctionDef) -> list[str]:

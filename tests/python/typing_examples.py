@@ -13,7 +13,8 @@ from typing_extensions import assert_type
 
 import gradops
 import gradops.numpy as gnp
-from gradops import Parameter, Variable, functional, ops
+from gradops import Parameter, Variable, functional, inference, ops
+from gradops.annotations import Number
 from gradops.autodiff import backward, no_grad
 
 Floats = NDArray[np.float64]
@@ -121,8 +122,15 @@ gnp.zeros(3)
 assert_type(ops.exp(v), Variable)
 assert_type(ops.exp(a), NDArray[Any])
 assert_type(ops.exp(i), NDArray[Any])
-ops.exp(1.0)
-ops.exp([1.0, 2.0])
+assert_type(ops.exp(1.0), Number)
+assert_type(ops.exp([1.0, 2.0]), Number)
+assert_type(2 - ops.exp(1.0), Number)
+assert_type(ops.exp(1.0) * v, Variable)
+assert_type(v / ops.exp(1.0), Variable)
+assert_type(ops.exp(ops.exp(1.0)), Number)
+assert_type(float(ops.exp(1.0)), float)
+ops.exp(1.0).gard  # error: attr-defined
+ops.exp(1.0) + "a"  # error: operator
 assert_type(ops.sum(v), Variable)
 assert_type(ops.sum(v, axis=(0, 1)), Variable)
 assert_type(ops.add(v, 2.0), Variable)
@@ -182,7 +190,9 @@ assert_type(gradops.grad(loss, (0, 1))(a, 2.0), Any)
 assert_type(gradops.grad(loss, "w")(w=a), Any)
 assert_type(gradops.grad(loss)(w=a, scale=2.0), Floats)
 assert_type(gradops.value_and_grad(loss)(w=a), tuple[float, Floats])
-assert_type(gradops.hessian(loss)(a), Any)
+assert_type(gradops.hessian(loss)(a), Floats)
+assert_type(gradops.hessian(loss)(w=a, power=3), Floats)
+assert_type(gradops.hessian(loss, "w")(a), Any)
 assert_type(gradops.jacobian(loss)(a, power=2), Any)
 gradops.grad(lambda x: np.sum(x**2))(a)
 gradops.grad(gradops.grad(lambda x: x**3))(2.0)
@@ -194,7 +204,7 @@ gradops.grad(loss, 1)(a, "b")  # error: arg-type
 gradops.grad(3)  # error: call-overload
 gradops.grad(loss, has_auks=True)  # error: call-overload
 gradops.grad(loss)(a).backward()  # error: attr-defined
-gradops.hessian(loss)("a")  # error: arg-type
+gradops.hessian(loss)("a")  # error: call-overload
 
 value, pullback = gradops.vjp(loss, a)
 assert_type(value, float)
@@ -263,6 +273,9 @@ assert_type(gradops.custom_gradient(step, lambda w, rate, upstream: (upstream, N
 gradops.custom_gradient(lambda x: (x, lambda upstream: upstream))(a)
 assert_type(gradops.stop_gradient(v), Variable)
 assert_type(gradops.scaled_gradient(a, 0.5), Floats)
+gradops.scaled_gradient(a, [0.5, 1.0])
+gradops.scaled_gradient(a, "a")  # error: arg-type
+gradops.scaled_gradient_ext(a, scale=None)  # error: arg-type
 doubled("a")  # error: arg-type
 doubled(a, a)  # error: call-arg
 cubed(a).gard  # error: attr-defined
@@ -279,3 +292,17 @@ def update(w: Floats, rate: float) -> Floats:
 
 assert_type(update(a, 0.1), Floats)
 update(a)  # error: call-arg
+
+
+# Fits: numbers for numbers, arrays for arrays.
+def nll(p: Any) -> Any: ...
+
+
+found = inference.fit(nll, {"m": 0.0})
+assert_type(found.params["m"], np.float64)
+assert_type(found.bse["m"], np.float64)
+assert_type(inference.fit(nll, {"m": [0.0, 1.0]}).params["m"], Floats)
+assert_type(inference.fit(nll, {"m": a, "s": 1.0}, random="m", nobs=3).params["s"], Number)
+assert_type(inference.fit(nll, {"m": {"a": 0.0}}).params["m"], Any)
+inference.fit(nll, {"m": 0.0}, nobss=3)  # error: call-overload
+found.params["m"].gard  # error: attr-defined

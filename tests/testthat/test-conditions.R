@@ -163,3 +163,12 @@ test_once("long checks show progress on request", {
   expect_match(paste(shown, collapse = ""), "gradcheck.*%")
   expect_identical(paste(in_new_process(code), collapse = ""), "")
 })
+
+test_once("in interactive sessions an error names its page", {
+  skip_without()
+  error <- function() op_sum(matrix(1, 2, 3), axis = 3)
+  expect_no_match(conditionMessage(expect_error(error())), "Causes and fixes")
+  withr::local_options(rlang_interactive = TRUE)
+  expect_match(conditionMessage(expect_error(error())), "1 to 2.*\n.*Causes and fixes: `[?]gradops_error_axis`")
+  expect_match(conditionMessage(expect_error(gradient("a", 1))), "Causes and fixes: `[?]gradops_error_gradient`")
+})

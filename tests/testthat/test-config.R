@@ -58,3 +58,16 @@ test_once("a scope restores JAX's precision and applies on JAX's own threads", {
   out <- in_new_process(code, "GRADOPS_BACKEND=numpy")
   expect_identical(paste(out, collapse = ""), "TRUE float64 FALSE inside TRUE")
 })
+
+test_once("the report names R, Python and their versions, and the reason if Python does not start", {
+  skip_without()
+  expect_output(found <- gradops_sitrep(), paste0("reticulate +", utils::packageVersion("reticulate")))
+  python <- reticulate::py_config()
+  expect_identical(found[["Python"]], sprintf("%s (%s)", sub(" .*", "", python$version_string), python$python))
+  expect_identical(found[["numpy"]], reticulate::import("numpy")$`__version__`)
+  expect_match(found[["gradops"]], paste0("^", utils::packageVersion("gradops"), " "))
+  skip_if(is_loaded_from_source(), "needs the installed package")
+  there <- file.path(tempdir(), "no-python")
+  said <- in_new_process("gradops_sitrep()", env = paste0("RETICULATE_PYTHON=", there))
+  expect_match(paste(said, collapse = " "), paste0("problem +gradops needs Python .*", there))
+})

@@ -50,7 +50,7 @@ test_once("every page has an example with a derivative, and names related functi
   expect_identical(names(pages)[!nzchar(vapply(pages, section_of, "", tag = "\\seealso"))], character())
   examples <- vapply(pages, section_of, "", tag = "\\examples")
   expect_true(all(nzchar(examples)))
-  without <- c("call_in_thread", "config_floatx", "gradops_available", "keras_idioms", "text_models")
+  without <- c("call_in_thread", "config_floatx", "gradops_available", "gradops_sitrep", "keras_idioms", "text_models")
   expect_identical(setdiff(names(pages)[!grepl(derivative, examples)], without), character())
 })
 

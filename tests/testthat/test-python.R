@@ -80,3 +80,15 @@ test_once("without llvmlite, Python uses the functions that R's compiler made", 
   out <- in_new_process(code)
   expect_identical(out[length(out)], "Library ColumnFactor")
 })
+
+test_once("where R CMD check limits cores, Python starts with two", {
+  skip_without()
+  code <- "cat(reticulate::py_to_r(reticulate::import('os')$environ$get('OMP_NUM_THREADS', 'all')))"
+  threads <- function(named, limited) {
+    withr::local_envvar(OMP_NUM_THREADS = named, `_R_CHECK_LIMIT_CORES_` = limited)
+    tail(in_new_process(c("invisible(op_exp(1))", code)), 1L)
+  }
+  expect_identical(threads(NA, "true"), "2")
+  expect_identical(threads("1", "true"), "1")
+  expect_identical(threads(NA, "false"), "all")
+})

@@ -508,7 +508,7 @@ def once_differentiable(backward: Callable) -> Callable:
         >>> gradops.grad(gradops.grad(Square.apply))(3.0)
         Traceback (most recent call last):
             ...
-        gradops.errors.GradientError: this gradient was marked once_differentiable: it cannot be differentiated again.
+        gradops.errors.GradientError: this gradient was marked once_differentiable: it cannot be differentiated again...
 
     See Also:
         :class:`Function`.

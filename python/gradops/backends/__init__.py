@@ -144,12 +144,17 @@ OLDEST = {"numpy": "1.26", "torch": "2.5", "tensorflow": "2.16.1", "jax": "0.4.3
 
 def _warn_if_old(name: str) -> None:
     version = getattr(sys.modules[name], "__version__", "")
-    if _numbers(version) < _numbers(OLDEST[name]):
+    if not is_tested(name, version):
         warnings.warn(
             f"gradops is tested with {name} {OLDEST[name]} and later; this is {version}, whose derivatives may be "
             "wrong. Update it.",
             stacklevel=2,
         )
+
+
+def is_tested(name: str, version: str) -> bool:
+    """True if gradops is tested with this version of a backend's library, or with older ones."""
+    return _numbers(version) >= _numbers(OLDEST[name])
 
 
 def _numbers(version: str) -> list[int]:

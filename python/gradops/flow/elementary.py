@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from .. import _tree, backends
 from .._scopes import Ends, PlainScope
-from ..annotations import X
+from ..annotations import Input, X
 from ..autodiff import gradients, modes
 from ..autodiff.modes import recording
 from ..autodiff.variable import Variable, data_of, differentiable, no_gradient_error
@@ -70,7 +72,7 @@ def _stop(x):
     return backend.derivatives.stop(x)
 
 
-def scaled_gradient(x: X, scale) -> X:
+def scaled_gradient(x: X, scale: Input) -> X:
     """``x``, with the gradient that flows back through it multiplied by ``scale``.
 
     Args:
@@ -119,7 +121,9 @@ def _scaled(x, scale):
     return scaled_gradient_ext(x, scale=scale)
 
 
-def scaled_gradient_ext(x: X, *, scale, shift=None, scale_shift_by_sum_over_axis=None) -> X:
+def scaled_gradient_ext(
+    x: X, *, scale: Input, shift: Input | None = None, scale_shift_by_sum_over_axis: int | Sequence[int] | None = None
+) -> X:
     """``x``, with the gradient ``g`` that flows back through it changed to ``g * scale + shift * m``.
 
     Args:
@@ -161,7 +165,7 @@ def scaled_gradient_ext(x: X, *, scale, shift=None, scale_shift_by_sum_over_axis
             keywords = {"scale": scale, "shift": shift, "scale_shift_by_sum_over_axis": scale_shift_by_sum_over_axis}
             return call_symbolically("scaled_gradient_ext", [x], keywords)
         if isinstance(x, dict) or isinstance(x, (list, tuple)) and any(map(is_tensor, _tree.leaves_of(x))):
-            options = {"shift": shift, "scale_shift_by_sum_over_axis": scale_shift_by_sum_over_axis}
+            options: dict[str, Any] = {"shift": shift, "scale_shift_by_sum_over_axis": scale_shift_by_sum_over_axis}
             change = lambda leaf: scaled_gradient_ext(leaf, scale=scale, **options)  # noqa: E731
             return _tree.map_leaves(lambda leaf: change(leaf) if _checks.is_numeric(leaf) else leaf, x)
         x = conversion.convert_to_tensor(x)

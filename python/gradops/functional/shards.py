@@ -132,7 +132,9 @@ def _shown(shard) -> str:
     return "; ".join(_checks.describe(x).text.removeprefix("a tensor of ") for x in _tree.leaves_of(shard)[:9])
 
 
-def objective(f: Callable, data=None, progress: bool | None = None, reload: Callable | None = None) -> Objective:
+def objective(
+    f: Callable[..., Any], data: Any = None, progress: bool | None = None, reload: Callable[..., Any] | None = None
+) -> Objective:
     """``f(x)``, or the sum of ``f(x, shard)`` over shards of data, with derivatives in ``x``, for optimisers.
 
     Args:

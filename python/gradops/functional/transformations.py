@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any, Generic, Literal, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from .point import Point, is_complex
 from .reverse import chosen_of, grad, positions_of
 from .shapes import filled_with_zeros
 from .structured import pair
+
+if TYPE_CHECKING:
+    from .._functions import All, Curvature, Differentiable
 
 
 class _Run:
@@ -347,10 +350,16 @@ def jacobian(
     return Transformed(_derivative("jacobian", derived, f, argnums, has_aux), jacobian, f, argnums, has_aux, strategy)
 
 
-@with_argument_hints
+@overload
+def hessian(
+    f: Differentiable[X, P, All, Any], argnums: Literal[0] = 0, has_aux: Literal[False] = False
+) -> Curvature[X, P, All]: ...
+@overload
 def hessian(
     f: Callable[P, Any], argnums: int | str | tuple[int | str, ...] = 0, has_aux: bool = False
-) -> Transformed[P, Any]:
+) -> Transformed[P, Any]: ...
+@with_argument_hints
+def hessian(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, has_aux: bool = False) -> Transformed:
     """A function that returns the Hessian of ``f``.
 
     Args:

@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import functools
+import importlib
+import importlib.util
+import os
+import pathlib
+import pickle
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, TypeVar, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import _display, _scipy, _tree, ops
 from .._display import track
 from .._functions import with_argument_hints
 from .._names import add_elsewhere
+from ..annotations import Number
 from ..autodiff.variable import data_of
-from ..errors import ArgumentError
+from ..errors import ArgumentError, ArgumentTypeError
 from .likelihood import Likelihood, diagonal_scale
 from .observations import reports_of
 from .parameters import Parameters, check_likelihood, function_of, listed, made_by, shown, values_by_name
 from .quadrature import domain
 from .random_effects import Laplace
 from .samples import Draws
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+Floats: TypeAlias = NDArray[np.float64]
+V = TypeVar("V")
+"""The type of an estimate: a number, an array, or anything in a nested structure."""
 
 MAX_POLISHING_STEPS = 10
 """The most Newton steps after the search, near the minimum."""
@@ -35,6 +49,37 @@ SINGULAR = {True: 1e-5, False: 1e-9}
 """The eigenvalue of a scaled Hessian below which a direction is not identified: True by differences, False exact."""
 
 
+class Options(TypedDict, total=False):
+    """The keyword arguments of :func:`fit`, for type checkers."""
+
+    random: Any
+    map: Any
+    bounds: Any
+    transforms: Any
+    integrate: Any
+    nobs: int | None
+
+
+@overload
+def fit(  # type: ignore[overload-overlap]
+    nll: Callable[..., Any], start: Mapping[str, float], data: Any = None, **options: Unpack[Options]
+) -> Fit[np.float64]: ...
+@overload
+def fit(  # type: ignore[overload-overlap]
+    nll: Callable[..., Any],
+    start: Mapping[str, Sequence[float] | Floats],
+    data: Any = None,
+    **options: Unpack[Options],
+) -> Fit[Floats]: ...
+@overload
+def fit(
+    nll: Callable[..., Any],
+    start: Mapping[str, Sequence[float] | Floats | float],
+    data: Any = None,
+    **options: Unpack[Options],
+) -> Fit[Number]: ...
+@overload
+def fit(nll: Callable[..., Any], start: Any, data: Any = None, **options: Unpack[Options]) -> Fit[Any]: ...
 @with_argument_hints
 def fit(
     nll: Callable,
@@ -47,7 +92,7 @@ def fit(
     transforms=None,
     integrate=False,
     nobs: int | None = None,
-) -> Fit:
+) -> Fit[Any]:
     """Minimise a negative log-likelihood, and return estimates, standard errors and diagnostics.
 
     SciPy's ``BFGS``, or ``L-BFGS-B`` with bounds, searches with the exact gradient. Newton steps follow, so that
@@ -106,16 +151,39 @@ def fit(
         :func:`laplace`, :mod:`gradops.inference.transforms`, :mod:`gradops.scipy.stats`.
     """
     check_likelihood("fit", "nll", nll, data)
+    settings = (nll, start, data, random, map, transforms, integrate)
+    parameters, model = _model(*settings)
+    lower, upper = parameters.bounds(values_by_name(bounds, "bounds"))
+    found = estimated(model, lower, upper, _length(data) if nobs is None else nobs)
+    found._settings = settings
+    return found
+
+
+def _model(nll, start, data, random, map, transforms, integrate) -> tuple[Parameters, Likelihood]:
+    """Return the parameters and the likelihood of a call of :func:`fit`."""
     function = nll if data is None else lambda p: nll(p, data)
     parameters = Parameters(start, random, map, transforms=transforms)
-    layout = parameters.layout
-    return estimated(
-        Likelihood.build(
-            function_of(function, parameters), layout, parameters.tensor, parameters.tree, domain(integrate)
-        ),
-        *parameters.bounds(values_by_name(bounds, "bounds")),
-        _length(data) if nobs is None else nobs,
+    return parameters, Likelihood.build(
+        function_of(function, parameters), parameters.layout, parameters.tensor, parameters.tree, domain(integrate)
     )
+
+
+def _restored(settings: tuple, value: float, *estimates) -> Fit[Any]:
+    """Return a pickled fit, with its likelihood built again; its problems were warned of when it was made.
+
+    Warns:
+        RuntimeWarning: the likelihood has another value: its source or its data changed after the fit.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        found: Fit[Any] = Fit(_model(*settings)[1], *estimates)
+    found._settings = settings
+    if not np.isclose(found.value, value, rtol=1e-6, atol=1e-9, equal_nan=True):
+        message = (
+            f"the likelihood is not that of the saved fit: its value was {value:.6g}, and is {found.value:.6g} now"
+        )
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
+    return found
 
 
 def estimated(model: Likelihood, lower: np.ndarray, upper: np.ndarray, nobs: int | None) -> Fit:
@@ -252,17 +320,45 @@ class Held:
         return np.delete(np.delete(hessian, self.k, 0), self.k, 1)
 
 
-class Printed(str):
-    """A string that the console shows without quotes."""
+class Summary(str):
+    """The table of a fit as text, with HTML for notebooks and LaTeX for documents.
 
-    __repr__ = str.__str__
+    Args:
+        heading: the line above the table.
+        rows: the rows of the table; the first is the head.
+        problems: the problems of the fit.
+    """
+
+    def __new__(cls, heading: str, rows: list[list[str]], problems: list[str]) -> Summary:
+        lines = _display.aligned(rows, least=(0, 8, 10, 7, 7))
+        found = super().__new__(cls, "\n".join([heading, *lines, *(f"! {problem}" for problem in problems)]))
+        found._parts = heading, rows, problems
+        return found
+
+    _parts: tuple[str, list[list[str]], list[str]]
+    __repr__ = str.__str__  # without quotes
+
+    def __getnewargs__(self) -> tuple:
+        return self._parts
+
+    def _repr_html_(self) -> str:
+        heading, (head, *rows), problems = self._parts
+        said = [_display.verbatim("\n".join(problems))] if problems else []
+        return _display.block("fit", heading, _display.table(["parameter", *head[1:]], rows), *said)
+
+    def as_latex(self) -> str:
+        """Return the table as a LaTeX tabular, with the heading and the problems in its last rows."""
+        heading, (head, *rows), problems = self._parts
+        return _display.tabular(head, rows, [heading, *problems])
+
+    _repr_latex_ = as_latex
 
 
 # The fit --------------------------------------------------------------------------------------------------------------
 
 
 @made_by("fit")
-class Fit:
+class Fit(Generic[V]):
     """A fit of a likelihood; made by :func:`fit`.
 
     Attributes:
@@ -298,6 +394,8 @@ class Fit:
     See Also:
         :func:`fit`.
     """
+
+    _settings: tuple | None = None  # the arguments of :func:`fit` that make the likelihood
 
     def __init__(self, model: Likelihood, theta: np.ndarray, hessian: np.ndarray, bounds: tuple, nobs: int | None):
         self.model, self.theta, self.hessian, self.nobs = model, theta, hessian, nobs
@@ -348,12 +446,12 @@ class Fit:
         return self._covariance.copy()
 
     @property
-    def params(self):
+    def params(self) -> dict[str, V]:
         """All parameters in the form of ``start``, random effects at their mode."""
         return self.model.parameters(self.theta)
 
     @property
-    def bse(self):
+    def bse(self) -> dict[str, V]:
         """Standard errors in the form of ``start``: standard deviations for random effects, NaN for fixed values."""
         layout = self.model.layout
         if layout.transformed:
@@ -403,6 +501,26 @@ class Fit:
         """
         value, covariance = self.model.delta(g, self.theta, self._known())
         return value, np.sqrt(np.diag(covariance))
+
+    def predict(self, g: Callable | str | None = None, *, se: bool = False) -> Any:
+        """Return the value of a function at the estimates, or what the likelihood reports.
+
+        Args:
+            g: a function of all parameters, such as the mean at new data; the name of a quantity that the likelihood
+                passes to :func:`report`; or None for a dict of all these.
+            se: True for a pair of the value and its standard errors by the delta method, of the same shape.
+
+        Raises:
+            ArgumentError: the likelihood does not report a quantity of that name.
+        """
+        if callable(g):
+            value = np.asarray(ops.convert_to_numpy(g(self.params)))
+            return (value[()], self.delta(g)[1].reshape(value.shape)[()]) if se else value[()]
+        found = self.report() if se else self.model.report(self.theta)
+        if g is not None and g not in found:
+            message = f"`predict`: the likelihood reports {listed(list(found)) if found else 'nothing'}; got {g!r}."
+            raise ArgumentError(message, argument="g", hint="`g` may be a function of the parameters")
+        return found if g is None else found[g]
 
     def report(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Return the quantities that the likelihood passes to :func:`report`: by name a value and its standard error.
@@ -540,15 +658,67 @@ class Fit:
             near, far = far, min(1.5 * far, room)
         return float(self.theta[k] + side * _scipy.optimize.brentq(excess, near, far, xtol=1e-9 * se, rtol=1e-9))
 
-    def summary(self) -> Printed:
-        """Return a table of the estimates, and the problems of the fit."""
-        rows = _display.aligned(self._rows(), least=(0, 8, 10, 7, 7))
-        return Printed("\n".join([self._heading(), *rows, *(f"! {problem}" for problem in self.problems)]))
+    def summary(self) -> Summary:
+        """Return a table of the estimates, and the problems of the fit.
+
+        It is a string. Notebooks show it as HTML; its ``as_latex()`` is a LaTeX tabular.
+        """
+        return Summary(self._heading(), self._rows(), self.problems)
 
     def _repr_html_(self) -> str:
-        head, *rows = self._rows()
-        problems = [_display.verbatim("\n".join(self.problems))] if self.problems else []
-        return _display.block("fit", self._heading(), _display.table(["parameter", *head[1:]], rows), *problems)
+        return self.summary()._repr_html_()
+
+    def to_frame(self, alpha: float = 0.05) -> Any:
+        """Return the estimates as a pandas data frame, a row for each of ``names``.
+
+        Args:
+            alpha: 1 minus the level of the Wald intervals ``lower`` to ``upper``.
+
+        Raises:
+            ImportError: pandas is not installed.
+            ArgumentError: ``alpha`` is not between 0 and 1.
+        """
+        ends = self.conf_int(alpha)
+        pandas = importlib.import_module("pandas")
+        columns = {
+            "estimate": self.theta,
+            "std. error": self._se,
+            "z": self.tvalues,
+            "P>|z|": self.pvalues,
+            "lower": ends[:, 0],
+            "upper": ends[:, 1],
+        }
+        return pandas.DataFrame(columns, index=pandas.Index(self.names, name="parameter"))
+
+    def __reduce__(self) -> tuple:
+        if self._settings is None:
+            raise ArgumentTypeError(
+                "the fit of an R function cannot be pickled.", hint="save the fit in R, by `saveRDS()`"
+            )
+        return _restored, (self._settings, self.value, self.theta, self.hessian, self._bounds, self.nobs)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the fit to a file: the likelihood, its data, the estimates and their Hessian, as a pickle.
+
+        cloudpickle, if it is installed, also takes likelihoods that are defined in a script, a function or a notebook.
+
+        Raises:
+            PicklingError, AttributeError: without cloudpickle, a likelihood that is not at the top of a module.
+        """
+        by = "cloudpickle" if importlib.util.find_spec("cloudpickle") else "pickle"
+        pathlib.Path(path).write_bytes(importlib.import_module(by).dumps(self))
+
+    @staticmethod
+    def load(path: str | os.PathLike) -> Fit[Any]:
+        """Return the fit that :meth:`save` wrote. A pickle runs code when it is read: load only files you trust.
+
+        Raises:
+            ArgumentTypeError: the file holds something else.
+        """
+        found = pickle.loads(pathlib.Path(path).read_bytes())
+        if not isinstance(found, Fit):
+            raise ArgumentTypeError(f"`load`: {path} does not hold a fit.", argument="path")
+        return found
 
     def _heading(self) -> str:
         effects = f", {self.model.layout.u.size} random effects" if self.model.layout.u.size else ""

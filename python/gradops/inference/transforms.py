@@ -64,6 +64,12 @@ class Transform:
         self.vector = vector
         self.name, self._forward, self._inverse, self._log_jacobian = name, forward, inverse, log_jacobian
 
+    _source: str | tuple | None = None
+    """What pickle reads instead of the functions: a name in this module, or a function of it with arguments."""
+
+    def __reduce_ex__(self, protocol):
+        return self._source or super().__reduce_ex__(protocol)
+
     def __call__(self, x):
         """Return the constrained parameters."""
         return self._forward(self._numbers(x, "x"))
@@ -127,12 +133,14 @@ def interval(lower, upper) -> Transform:
     def log_jacobian(x):
         return ops.sum(constant_like(np.log(width), x) - ops.softplus(x) - ops.softplus(-x))
 
-    return Transform(
+    made = Transform(
         f"interval({lower}, {upper})",
         lambda x: constant_like(low, x) + constant_like(width, x) * ops.sigmoid(x),
         lambda y: ops.log(y - constant_like(low, y)) - ops.log(constant_like(high, y) - y),
         log_jacobian,
     )
+    made._source = interval, (lower, upper)
+    return made
 
 
 def _exclusive_cumsum(x):
@@ -242,5 +250,8 @@ covariance_cholesky = Transform(
     True,
 )
 """The lower Cholesky factor of a covariance matrix, from its rows, with logarithms on the diagonal."""
+
+for _made in (positive, simplex, ordered, correlation_cholesky, covariance_cholesky):
+    _made._source = _made.name
 
 __dir__, __getattr__ = namespace(__name__)

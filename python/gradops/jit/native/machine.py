@@ -177,6 +177,14 @@ def has_fused() -> bool:
     return platform.machine() in ("aarch64", "arm64") or bool(binding.get_host_cpu_features().get("fma"))
 
 
+def processor() -> str:
+    """Return the processor's name, as LLVM knows it; "" without llvmlite."""
+    try:
+        return importlib.import_module("llvmlite.binding").get_host_cpu_name()
+    except Exception:
+        return ""
+
+
 def why_not() -> str:
     """Return the reason why there is no machine."""
     if _is_off():
