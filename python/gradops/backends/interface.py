@@ -393,6 +393,13 @@ class Derivatives(_Contract):
             strategy: ``"reverse-mode"``, ``"forward-mode"``, or None for the cheaper one.
         """
 
+    takes_cheaper: bool = False
+    """True if ``jacobian`` without a strategy takes the one with fewer passes, False if reverse mode."""
+
+    @required
+    def check_dependence(self, at, strict: bool) -> None:
+        """With ``strict``, raise by ``at.check_dependence`` if an output does not depend on an input."""
+
     def hessian(self, at, create_graph: bool, strict: bool, vectorize: bool, strategy: str):
         """The library's own Hessian; NotImplemented: the caller takes the Jacobian of the gradient."""
         return NotImplemented
