@@ -443,6 +443,14 @@ class Derivatives(_Contract):
         """A scope whose tensors are recomputed in the backward pass, as far as the library can intercept them."""
         return contextlib.nullcontext()
 
+    def hooked(self, pack: Callable, unpack: Callable):
+        """A scope in which the library saves ``pack(x)`` for each tensor ``x`` of a derivative, if it takes hooks."""
+        return contextlib.nullcontext()
+
+    def on_cpu(self, pin_memory: bool):
+        """A scope in which the library saves tensors in the memory of the CPU, if it takes hooks."""
+        return contextlib.nullcontext()
+
     def gradient(self, y, xs: list) -> list:
         """Gradients of a tensor that holds its own graph; None for inputs that it does not depend on."""
         raise GradientError(

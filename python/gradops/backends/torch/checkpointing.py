@@ -12,8 +12,9 @@ import threading
 import weakref
 from typing import NamedTuple
 
+import numpy as np
 import torch
-from torch.autograd.graph import saved_tensors_hooks
+from torch.autograd.graph import save_on_cpu, saved_tensors_hooks
 from torch.overrides import TorchFunctionMode
 from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
 from torch.utils.checkpoint import checkpoint as torch_checkpoint
@@ -357,6 +358,35 @@ def _pass() -> dict:
     return _passes.setdefault(task, {})
 
 
+def hooked(pack, unpack):
+    """``torch.autograd.graph.saved_tensors_hooks``, whose ``unpack`` may also return a NumPy array."""
+    check_hooks("saved_tensors_hooks")
+
+    def packed(x) -> tuple:
+        return pack(x), x.dtype, x.device
+
+    def unpacked(kept: tuple):
+        found = unpack(kept[0])
+        return torch.as_tensor(found, dtype=kept[1], device=kept[2]) if isinstance(found, np.ndarray) else found
+
+    return saved_tensors_hooks(packed, unpacked)
+
+
+def on_cpu(pin_memory: bool):
+    """``torch.autograd.graph.save_on_cpu``."""
+    check_hooks("save_on_cpu")
+    return save_on_cpu(pin_memory)
+
+
+def check_hooks(name: str) -> None:
+    """Raise if hooks for saved tensors are not allowed here."""
+    if not _private.takes_saved_hooks():
+        raise GradientError(
+            f"{name}: torch.func's transforms do not take hooks for saved tensors.",
+            hint="leave the scope out there; `torch.autograd.grad` and `backward` work with it",
+        )
+
+
 def checkpoint(run, inputs: list, policy: policies.Policy, in_scope):
     """``run(*inputs)`` by torch's own checkpoint, or by :mod:`.transforms` under ``torch.func``, which allows no hooks.
 
@@ -441,11 +471,7 @@ class checkpointed:
 
     def _enter(self):
         _private.private.need(_private.CHECKPOINT, hint="use `gradops.checkpoint(f)`")
-        if not _private.takes_saved_hooks():
-            raise GradientError(
-                "gradient_checkpoint_scope: torch.func's transforms do not take hooks for saved tensors.",
-                hint="leave the scope out there; `torch.autograd.grad` and `backward` work with it",
-            )
+        check_hooks("gradient_checkpoint_scope")
         _forget_failed_passes()
         self.hooks, self.alone = None, False
         if not _ours_on_top():

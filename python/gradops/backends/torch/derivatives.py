@@ -22,7 +22,7 @@ from ... import _tree
 from ...errors import GradientError
 from ..interface import GraphTooLongError, looked, looked_at_a_value
 from . import _private, transforms
-from .checkpointing import checkpoint, checkpointed, named  # noqa: F401
+from .checkpointing import checkpoint, checkpointed, hooked, named, on_cpu  # noqa: F401
 from .transforms import Others, reaches_others
 
 results_of, active, eager = _private.results_of, _private.transforming, _private.eager

@@ -87,13 +87,14 @@ def _remember(array, result: Result) -> None:
     except TypeError:  # a NumPy scalar
         return
     _made[key] = result, ref, state.clock()
-    state.packers[:] = [pack]
+    if pack not in state.packers:
+        state.packers.insert(0, pack)
 
 
 def _forget(key: int) -> None:
     _made.pop(key, None)
-    if not _made:
-        state.packers.clear()
+    if not _made and pack in state.packers:
+        state.packers.remove(pack)
 
 
 def forget(arrays) -> None:
