@@ -216,14 +216,17 @@ local_stop_gradient <- function(.local_envir = parent.frame()) {
 #' @param f A function of tensors. When it runs again, random numbers, R's and the Python libraries', are the same as in
 #'   the first run, and the generators continue as if it had run once.
 #' @param policy Which results are stored in addition to the arguments: `NULL` or `"nothing"`; `"products"`, that is
-#'   matrix products and convolutions; `"everything"`; or the result of `save_only_these_names()` or
-#'   `save_anything_except_these_names()`.
+#'   matrix products and convolutions; `"everything"`; or the result of `save_only_these_names()`,
+#'   `save_anything_except_these_names()`, `save_and_offload_only_these_names()` or `save_from_both_policies()`.
 #' @param x A tensor, or a list of them.
 #' @param name A string.
 #' @param ... Names, as strings or vectors of them.
+#' @param names_which_can_be_saved,names_which_can_be_offloaded Vectors of names: of the values to store, and of those to
+#'   store in the memory of the CPU.
+#' @param policy_1,policy_2 Policies; a result is stored if one of them stores it.
 #' @returns `with_gradient_checkpoint()`: the value of `code`. `local_gradient_checkpoint()`: `NULL`, invisibly.
-#'   `checkpoint()`: a function. `checkpoint_name()`: the values of `x`. `save_only_these_names()` and
-#'   `save_anything_except_these_names()`: a policy.
+#'   `checkpoint()`: a function. `checkpoint_name()`: the values of `x`. The functions whose names begin with `save_`: a
+#'   policy.
 #' @section Gradient:
 #' Unchanged.
 #' @seealso [backward()], [jit()].
@@ -280,17 +283,40 @@ save_anything_except_these_names <- function(...) {
   policy_of_names("save_anything_except_these_names", ...)
 }
 
-# A policy in R that outlives the Python session: the name of the function and its arguments.
+#' @rdname with_gradient_checkpoint
+#' @export
+save_and_offload_only_these_names <- function(names_which_can_be_saved, names_which_can_be_offloaded) {
+  lists <- list(
+    names_which_can_be_saved = names_which_can_be_saved,
+    names_which_can_be_offloaded = names_which_can_be_offloaded
+  )
+  checkpoint_policy("save_and_offload_only_these_names", lapply(lists, as.list))
+}
+
+#' @rdname with_gradient_checkpoint
+#' @export
+save_from_both_policies <- function(policy_1, policy_2) {
+  checkpoint_policy("save_from_both_policies", list(policy_1, policy_2))
+}
+
 policy_of_names <- function(save, ..., .call = parent.frame()) {
   names <- lapply(unname(list(...)), function(x) if (is.character(x)) as.list(unname(x)) else list(x))
-  policy <- structure(list(save = save, names = do.call(c, names)), class = "gradops_checkpoint_policy")
-  policy_in_python(policy, .call)
+  checkpoint_policy(save, do.call(c, names), .call)
+}
+
+# A policy in R that outlives the Python session: the name of the function and its arguments.
+checkpoint_policy <- function(save, arguments, call = parent.frame()) {
+  policy <- structure(list(save = save, arguments = arguments), class = "gradops_checkpoint_policy")
+  policy_in_python(policy, call)
   policy
 }
 
 policy_in_python <- function(policy, call = parent.frame()) {
   if (inherits(policy, "gradops_checkpoint_policy")) {
-    do.call(call_core, c(list(policy$save), policy$names, list(.call = call)), quote = TRUE)
+    is_policy <- vapply(policy$arguments, inherits, NA, "gradops_checkpoint_policy")
+    arguments <- policy$arguments
+    arguments[is_policy] <- lapply(arguments[is_policy], policy_in_python, call)
+    do.call(call_core, c(list(policy$save), arguments, list(.call = call)), quote = TRUE)
   } else {
     call_core("backends.checkpoint_policies.policy_of", policy, .call = call)
   }

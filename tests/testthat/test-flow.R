@@ -162,11 +162,38 @@ test_contract("scopes: stop and checkpoint", {
   expect_equal(as.numeric(x$grad), 3 * exp(2))
 })
 
+test_contract("hooks keep what an operation saves", {
+  files <- character()
+  pack <- function(x) {
+    files <<- c(files, tempfile())
+    saveRDS(as.array(x), files[length(files)])
+    files[length(files)]
+  }
+  f <- function(x) sum(exp(x) * sin(x))
+  x <- variable(c(1, 2), TRUE)
+  backward(with_saved_tensors_hooks(f(x), pack, readRDS))
+  expect_gte(length(files), 3)
+  expect_equal(as.numeric(x$grad), exp(1:2) * (sin(1:2) + cos(1:2)))
+  y <- variable(c(1, 2), TRUE)
+  scoped <- function() {
+    local_save_on_cpu()
+    local_saved_tensors_hooks(\(x) list(x, "a"), \(packed) packed[[1]])
+    f(y)
+  }
+  backward(with_save_on_cpu(scoped(), pin_memory = FALSE))
+  expect_equal(as.numeric(y$grad), as.numeric(x$grad))
+  expect_error(with_saved_tensors_hooks(1, 2, identity), "`pack` must be a function", class = "gradops_error_type")
+  broken <- with_saved_tensors_hooks(f(y), identity, \(packed) stop("mine"))
+  expect_error(backward(broken), class = "gradops_error_callback")
+})
+
 test_contract("checkpoints by policies", {
   f <- function(x) sum(tanh(checkpoint_name(x %*% x, "product")))
   x <- variable(matrix(1:4 / 4, 2), TRUE)
   by_name <- list(save_only_these_names("product"), save_anything_except_these_names("product", "other"))
-  for (policy in c(list("products", "nothing", "everything"), by_name)) {
+  offloaded <- save_and_offload_only_these_names(character(), c("product", "other"))
+  both <- list(offloaded, save_from_both_policies("products", by_name[[1]]), save_from_both_policies(offloaded, NULL))
+  for (policy in c(list("products", "nothing", "everything"), by_name, both)) {
     expect_equal(as.array(gradient(checkpoint(f, policy), x)), as.array(gradient(f, x)))
   }
   if (backend == "tensorflow") {
@@ -177,6 +204,9 @@ test_contract("checkpoints by policies", {
   expect_error(checkpoint(f, 3), "`policy` must be", class = "gradops_error_type")
   expect_equal(save_only_these_names("a", "b"), save_only_these_names(c("a", "b")))
   expect_error(save_only_these_names("a", 1), "`names` must be", class = "gradops_error_type")
+  expect_error(save_from_both_policies("products", "dots"), "`policy` must be", class = "gradops_error_argument")
+  expect_error(save_and_offload_only_these_names("a", "a"), "one list only", class = "gradops_error_argument")
+  expect_error(save_and_offload_only_these_names("a", 1), "must be a string", class = "gradops_error_type")
   expect_error(checkpoint_name(1, 2), "`name` must be", class = "gradops_error_type")
 })
 

@@ -5,7 +5,9 @@ from .checkpointing import (
     checkpoint_name,
     checkpoint_policy,
     gradient_checkpoint_scope,
+    save_and_offload_only_these_names,
     save_anything_except_these_names,
+    save_from_both_policies,
     save_only_these_names,
 )
 from .custom import custom_gradient
@@ -17,7 +19,9 @@ __all__ = [
     "checkpoint_policy",
     "custom_gradient",
     "gradient_checkpoint_scope",
+    "save_and_offload_only_these_names",
     "save_anything_except_these_names",
+    "save_from_both_policies",
     "save_only_these_names",
     "scaled_gradient",
     "scaled_gradient_ext",

@@ -90,6 +90,12 @@ class TorchPlan(Plan):
         return array.as_strided(shape, stride, offset)
 
     @staticmethod
+    def moved_to_cpu(array):
+        device = array.device
+        with busy, torch.no_grad():
+            return array.cpu(), lambda copy: copy.to(device)
+
+    @staticmethod
     def memory(array):
         return key_of(array)
 

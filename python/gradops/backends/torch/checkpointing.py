@@ -334,8 +334,7 @@ def _handle(made: Storage, t) -> Handle | None:
             result = Result(output.step, output.index, None if output.layout == layout else layout, made.writer)
             handle = plan.handle(result, Origin(plan, output.tensor, _private.version(t)) if same else None)
             made.handles[handle] = layout
-            if output.step.saved:
-                handle.keep(t)
+            handle.keep_as_step_says(t)
             return handle
     return None
 
@@ -410,7 +409,7 @@ def checkpoint(run, inputs: list, policy: policies.Policy, in_scope):
 
 
 def _selective(policy: policies.Policy) -> dict:
-    if policy.names:
+    if policy.named:
         raise BackendError(
             "`checkpoint`: policies of names do not work in a graph of PyTorch's compiler, which keeps no names.",
             argument="policy",
@@ -431,17 +430,21 @@ def _operation_policy(_, func, *args, **kwargs):
 def named(t, name: str):
     """Return ``t``, saved or not as the open scope's policy says for its name."""
     plan = None if tracing.compiling() else _local.plan
-    made = plan.made(key_of(t)) if plan is not None and name in plan.policy.names else None
+    made = plan.made(key_of(t)) if plan is not None and name in plan.policy.named else None
     if plan is None or made is None:
         return t
-    if plan.policy.others:
+    how = plan.policy.saves(name)
+    if not how:
         for output in list(made.outputs):
             plan.free(output.step, t)
         return t
+    for output in made.outputs:
+        output.step.offloaded = how == "offload"
     for handle, layout in made.handles.items():
         if not handle.stale:
-            handle.keep(plan.view(plan.stored(t), layout))
-    made.forget()
+            (handle.offload if how == "offload" else handle.keep)(plan.view(plan.stored(t), layout))
+    if how != "offload":
+        made.forget()
     return t
 
 

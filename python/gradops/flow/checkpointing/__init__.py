@@ -26,7 +26,12 @@ from ...autodiff.variable import Variable, data_of
 from ...backends import checkpoint_policies as policies
 from ...backends import interface, tracing
 from ...backends.checkpoint_plan import Drawn
-from ...backends.checkpoint_policies import save_anything_except_these_names, save_only_these_names
+from ...backends.checkpoint_policies import (
+    save_and_offload_only_these_names,
+    save_anything_except_these_names,
+    save_from_both_policies,
+    save_only_these_names,
+)
 from ...backends.policy import checkpoint_policy
 from ...errors import ArgumentTypeError, TypeOf
 from ..custom import _read
@@ -275,7 +280,9 @@ __all__ = [
     "checkpoint_policy",
     "generators",
     "gradient_checkpoint_scope",
+    "save_and_offload_only_these_names",
     "save_anything_except_these_names",
+    "save_from_both_policies",
     "save_only_these_names",
 ]
 
