@@ -286,6 +286,7 @@ def test_checkpoint_reruns_the_function_only_for_a_gradient(kind):
 
 # --- policies
 
+OFFLOAD = gradops.save_and_offload_only_these_names
 POLICIES = {
     "nothing": ["exp", "matmul", "sin"],
     "everything": [],
@@ -302,12 +303,10 @@ POLICIES = {
         gradops.save_anything_except_these_names("exp", "sin"), gradops.save_only_these_names("sin")
     ): ["exp"],
     gradops.save_from_both_policies(
-        gradops.save_and_offload_only_these_names(
-            names_which_can_be_saved=[], names_which_can_be_offloaded=["product"]
-        ),
+        OFFLOAD(names_which_can_be_saved=[], names_which_can_be_offloaded=["product"]),
         gradops.save_anything_except_these_names("product", "sin"),
     ): ["sin"],
-    gradops.save_and_offload_only_these_names(names_which_can_be_saved=["sin"], names_which_can_be_offloaded=["exp"]): [],
+    OFFLOAD(names_which_can_be_saved=["sin"], names_which_can_be_offloaded=["exp"]): [],
 }
 """The part of :func:`named_layer` that each policy recomputes."""
 
