@@ -12,6 +12,7 @@ from .flow import (
     checkpoint,
     checkpoint_name,
     checkpoint_policy,
+    checkpoint_sequential,
     custom_gradient,
     gradient_checkpoint_scope,
     save_and_offload_only_these_names,
@@ -29,6 +30,7 @@ from .ops import mapping, operators, scipy_functions
 if TYPE_CHECKING:
     from . import array_api, functional, inference, numpy, scipy, text
     from .functional import grad, value_and_grad
+    from .functional.residuals import print_saved_residuals
     from .functional.reverse import gradient
     from .functional.transformations import (
         custom_jvp,
@@ -59,6 +61,7 @@ __all__ = [
     "checkpoint",
     "checkpoint_name",
     "checkpoint_policy",
+    "checkpoint_sequential",
     "config",
     "custom_gradient",
     "custom_jvp",
@@ -78,6 +81,7 @@ __all__ = [
     "linearize",
     "numpy",
     "ops",
+    "print_saved_residuals",
     "save_and_offload_only_these_names",
     "save_anything_except_these_names",
     "save_from_both_policies",
@@ -105,6 +109,7 @@ __dir__, __getattr__ = namespace(
         "grad": "functional",
         "value_and_grad": "functional",
         "gradient": "functional.reverse",
+        "print_saved_residuals": "functional.residuals",
         **dict.fromkeys(_TRANSFORMATIONS, "functional.transformations"),
     },
 )

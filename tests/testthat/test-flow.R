@@ -162,6 +162,28 @@ test_contract("scopes: stop and checkpoint", {
   expect_equal(as.numeric(x$grad), 3 * exp(2))
 })
 
+test_contract("checkpoint_sequential() and print_saved_residuals()", {
+  layers <- list(sin, \(x) exp(x) / 2, \(x) x * x, cos, tanh)
+  plain <- function(x) sum(Reduce(\(value, f) f(value), layers, x))
+  x <- c(0.3, 0.7)
+  for (segments in c(1, 3, 5)) {
+    f <- function(x) sum(checkpoint_sequential(layers, segments, x))
+    expect_equal(gradient(f, x), gradient(plain, x))
+  }
+  expect_error(checkpoint_sequential(layers, 6, x), "must be from 1 to 5", class = "gradops_error_argument")
+  expect_error(checkpoint_sequential(list(1), 1, x), "must be a function", class = "gradops_error_type")
+  given <- if (backend %in% c("torch", "jax")) op_convert_to_tensor(matrix(1, 2, 3)) else variable(matrix(1, 2, 3))
+  printed <- capture.output(found <- print_saved_residuals(\(x, p) sum(tanh(x * p$w)), given, list(w = 2)))
+  expect_equal(names(found), c("dtype", "shape", "bytes", "where"))
+  expect_true("2 3" %in% found$shape && "argument x" %in% found$where && "argument p['w']" %in% found$where)
+  expect_match(printed[length(printed)], "^total: [0-9]+ B in [0-9]+ tensors$")
+  expect_length(printed, nrow(found) + 1)
+  if (backend == "tensorflow") {
+    tensor <- op_convert_to_tensor(c(1, 2))
+    expect_error(print_saved_residuals(\(x) x^2, tensor), "does not say", class = "gradops_error_backend")
+  }
+})
+
 test_contract("hooks keep what an operation saves", {
   files <- character()
   pack <- function(x) {

@@ -152,6 +152,15 @@ class Plan:
                     del results[used]
 
 
+def arrays_held(handles: list[Handle]) -> list:
+    """The arrays that are saved for the values of these handles: by the policy, and as inputs of the steps."""
+    kept = [handle.saved.get() for handle in handles if handle.saved is not None]
+    steps = _ordered_steps(s for handle in handles if handle.saved is None for s in handle.result.steps())
+    for step in steps:
+        kept += [x.saved() for x in items(step.arguments) if isinstance(x, Source)]
+    return [array for array in kept if array is not None]
+
+
 def _ordered_steps(wanted) -> list[Step]:
     """The steps that must run for the ``wanted`` ones, in their original order."""
     needed: set[Step] = set()
@@ -192,6 +201,10 @@ class Source:
     def steps(self) -> tuple[Step, ...]:
         """The steps that must have run."""
         return ()
+
+    def saved(self) -> Any:
+        """The value if it is saved, otherwise None."""
+        return None
 
     def value(self, results: dict) -> Any:
         raise NotImplementedError
@@ -268,6 +281,9 @@ class Input(Source):
         self.plan = plan
         self.array = array
         self.version = plan.version(array)
+
+    def saved(self) -> Any:
+        return self.array
 
     def value(self, results):
         if self.plan.changed(self.array, self.version):

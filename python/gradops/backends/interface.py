@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import GRAD, VARIABLE, ArgumentError, BackendError, GradientError, JitError
 from . import tracing
@@ -35,6 +36,19 @@ def required(member: Callable) -> Callable:
 
     absent.required = True
     return absent
+
+
+class Residual(NamedTuple):
+    """A tensor that a derivative saves, and words for where it was made."""
+
+    dtype: str
+    shape: tuple
+    where: str
+
+    @property
+    def bytes(self) -> int:
+        bits = int("".join(filter(str.isdigit, self.dtype.partition("_")[0])) or 8)
+        return math.prod(self.shape) * bits // 8
 
 
 class _Contract:
@@ -434,6 +448,18 @@ class Derivatives(_Contract):
                 checkpoints are scopes.
         """
         raise BackendError(f"`checkpoint`: the backend {self.name!r} has no way to run a function again.", argument="f")
+
+    def residuals(self, at, names: list[str]) -> list[Residual]:
+        """The tensors that a reverse-mode derivative at a point saves.
+
+        Args:
+            names: what to call each of the point's inputs.
+        """
+        raise BackendError(
+            f"`print_saved_residuals`: {self.name} does not say what its derivatives save.",
+            argument="args",
+            hint="make the arguments variables: `gradops.Variable(x)`",
+        )
 
     def named(self, x, name: str):
         """Name ``x`` for the policy of the enclosing checkpointed function."""

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import io
+import os
+import re
 
 import jax
 from jax.ad_checkpoint import checkpoint_name
 
-from ... import _tree
+from ... import _call_sites, _tree
+from ..._scopes import changed
+from ...errors import BackendError
 from ..checkpoint_policies import Policy
+from ..interface import Residual
 from ..policy import BEGIN, END, NeedsPolicy, checkpoint_policy, derivative
 from . import rules, traces
+from ._private import exclude_from_sources
 
 
 @contextlib.contextmanager
@@ -133,3 +140,48 @@ def _selection(policy: Policy):
 
 def named(x, name: str):
     return checkpoint_name(x, name)
+
+
+_RESIDUAL = re.compile(r"(\w+)(?:<\w+>)?\[([\d,]*)\] (?:from the argument xs\[(\d+)\]|(?:from a|from|)\s*(.*))")
+
+
+def residuals(at, names: list[str]) -> list[Residual]:
+    """The lines of ``jax.ad_checkpoint.print_saved_residuals``, read."""
+    _exclude_gradops()
+    text = io.StringIO()
+
+    def run(*xs):
+        return tuple(at.run(*xs))
+
+    with contextlib.redirect_stdout(text), changed(derivative, "ask"):
+        try:
+            jax.ad_checkpoint.print_saved_residuals(run, *at.leaves)
+        except NeedsPolicy:
+            derivative.set("on")
+            jax.ad_checkpoint.print_saved_residuals(jax.checkpoint(run, policy=checkpoint_policy), *at.leaves)
+    found = []
+    for line in text.getvalue().splitlines():
+        read = _RESIDUAL.fullmatch(line)
+        if read is None:
+            raise BackendError(f"`print_saved_residuals`: JAX saves a value of an unknown kind: {line}")
+        short, sizes, argument, where = read.groups()
+        shape = tuple(map(int, filter(None, sizes.split(","))))
+        if argument is not None:
+            where = names[int(argument)]
+        elif "gradops_checkpoint_" in where or where.endswith("from "):
+            where = "saved by a checkpoint"
+        found.append(Residual(_dtype(short), shape, where))
+    return found
+
+
+@functools.cache
+def _exclude_gradops() -> None:
+    for path in (os.path.dirname(_call_sites.__file__) + os.sep, "<gradops"):
+        exclude_from_sources(path)
+
+
+def _dtype(short: str) -> str:
+    """A dtype by JAX's short name, such as ``f32``."""
+    letters = {"f": "float", "bf": "bfloat", "i": "int", "u": "uint", "c": "complex"}
+    kind = short.rstrip("0123456789")
+    return letters.get(kind, kind) + short[len(kind) :]

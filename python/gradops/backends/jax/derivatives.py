@@ -18,12 +18,13 @@ from ... import _tree
 from ...errors import GradientError
 from ..interface import looked_at_a_value
 from ..policy import NeedsPolicy, checkpoint_policy, derivative
-from . import control, rules, traces
+from . import checkpointing, control, rules, traces
 from ._private import CLOSED_OVER
 from .checkpointing import checkpoint, checkpointed, named  # noqa: F401
 from .traces import carried  # noqa: F401
 
 stop = jax.lax.stop_gradient
+residuals = checkpointing.residuals
 
 cuts_results = not traces.supported
 """True if a scope cannot intercept operations, so only the results of a decorated function can be detached."""

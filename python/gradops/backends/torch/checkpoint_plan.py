@@ -278,6 +278,9 @@ class _Outside(Source):
     def steps(self):
         return () if self.after is None else (self.after,)
 
+    def saved(self):
+        return None if self.input is None else self.input.array
+
     def value(self, results):
         if self.input is not None:
             return self.input.value(results)

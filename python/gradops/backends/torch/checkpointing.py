@@ -10,6 +10,8 @@ import contextlib
 import functools
 import threading
 import weakref
+from collections.abc import Callable
+from contextvars import ContextVar
 from typing import NamedTuple
 
 import numpy as np
@@ -19,13 +21,15 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
 from torch.utils.checkpoint import checkpoint as torch_checkpoint
 
-from ... import _tree
+from ... import _call_sites, _tree
 from ..._tree import items, map_items
 from ...errors import BackendError, GradientError
 from .. import checkpoint_policies as policies
 from .. import tracing
-from ..checkpoint_plan import Drawn, Handle, Input, Origin, Result, Step
+from ..checkpoint_plan import Drawn, Handle, Input, Origin, Result, Step, arrays_held
+from ..interface import Residual
 from . import _private, transforms
+from .base import dtype_name
 from .checkpoint_plan import Storage, TorchPlan, busy, key_of, layout_of, storages
 
 
@@ -264,6 +268,58 @@ def watched(run):
     return watching
 
 
+class _Made(_private.DispatchMode):
+    """Notes which operation made the memory of a tensor, and the line of the user's code."""
+
+    def __init__(self, made: dict):
+        super().__init__()
+        self.made = made
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        known = set(map(key_of, _tensors(args, kwargs or {})))
+        for out in items(result):
+            if isinstance(out, torch.Tensor) and key_of(out) not in known:  # not a view
+                self.made[key_of(out)] = f"output of {func.overloadpacket.__name__}", _call_sites.users_line()
+        return result
+
+
+def residuals(at, names: list[str]) -> list[Residual]:
+    check_hooks("print_saved_residuals")
+    inputs = [x.detach().requires_grad_() for x in at.leaves]
+    made: dict = {key_of(x): (name, "") for x, name in zip(inputs, names)}
+    found: list[Residual] = []
+    seen: dict = {}
+    handles: list[Handle] = []
+
+    def see(t):
+        if isinstance(t, Handle):
+            handles.append(t)
+            return
+        key = key_of(t)
+        if key not in seen:
+            seen[key] = t
+            where, line = made.get(key, ("constant", _call_sites.users_line()))
+            found.append(Residual(dtype_name(t), tuple(t.shape), f"{where} at {line}" if line else where))
+
+    token = _seeing.set(see)
+    try:
+        # Under other hooks a checkpoint scope would end with its block, see `checkpointed`.
+        with torch.enable_grad(), saved_tensors_hooks(_pack, _unpack), _Made(made):
+            outputs = at.run(*inputs)
+        for array in arrays_held(handles):
+            made.setdefault(key_of(array), ("saved by a checkpoint", ""))
+            see(array)
+    finally:
+        _seeing.reset(token)
+    del outputs
+    return found
+
+
+_seeing: ContextVar[Callable | None] = ContextVar("gradops_seeing_residuals", default=None)
+"""A function that sees what a scope's hooks save; None outside of ``print_saved_residuals``."""
+
+
 class _Local(threading.local):
     plan: TorchPlan | None = None
     lasting: saved_tensors_hooks | None = None
@@ -311,8 +367,12 @@ def _pack(t):
     if made is not None and made.alive() and not made.filled_unseen:
         handle = _handle(made, t)
         if handle is not None:
+            if (see := _seeing.get()) is not None:
+                see(handle)
             return handle
         same = [h for h in made.handles if h.origin is not None and h.origin.get() is t]
+    if (see := _seeing.get()) is not None:
+        see(t)
     with busy, torch.no_grad():
         return _Stored(t, weakref.WeakSet(same) if same else ())
 

@@ -21,12 +21,13 @@ from torch.overrides import TorchFunctionMode
 from ... import _tree
 from ...errors import GradientError
 from ..interface import GraphTooLongError, looked, looked_at_a_value
-from . import _private, transforms
+from . import _private, checkpointing, transforms
 from .checkpointing import checkpoint, checkpointed, hooked, named, on_cpu  # noqa: F401
 from .transforms import Others, reaches_others
 
 results_of, active, eager = _private.results_of, _private.transforming, _private.eager
 _recording = torch.is_grad_enabled
+residuals = checkpointing.residuals
 
 
 def stop(x):

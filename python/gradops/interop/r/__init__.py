@@ -63,6 +63,7 @@ from .functional import (
     is_on_engine,
     objective,
     sharded_objective,
+    saved_residuals,
     sparse,
     value_and_jacobian,
 )
