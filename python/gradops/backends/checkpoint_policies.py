@@ -240,7 +240,7 @@ def save_from_both_policies(policy_1, policy_2) -> Policy:
         ...     return ops.sum(ops.sin(hidden))
         >>> light = gradops.checkpoint(model, policy=policy)
         >>> print(gradops.grad(light)(np.array([0.0, 0.5]), np.eye(2)).round(4))
-        [ 0.5403 -0.1284]
+        [ 0.5403 -0.1283]
 
     See Also:
         :func:`gradops.save_only_these_names`.

@@ -216,7 +216,7 @@ def checkpoint_sequential(functions, segments: int, x, policy: policies.Policy |
         >>> import numpy as np
         >>> import gradops
         >>> from gradops import ops
-        >>> layers = [lambda x: ops.sin(x) + x] * 10
+        >>> layers = [lambda x: ops.sin(x) + 0.1] * 10
         >>> def loss(x):
         ...     return ops.sum(gradops.checkpoint_sequential(layers, 3, x))
         >>> print(gradops.grad(loss)(np.array([0.1, 0.2])).round(4))

@@ -62,8 +62,8 @@ from .functional import (
     gradient,
     is_on_engine,
     objective,
-    sharded_objective,
     saved_residuals,
+    sharded_objective,
     sparse,
     value_and_jacobian,
 )
