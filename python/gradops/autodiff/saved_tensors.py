@@ -1,7 +1,6 @@
-"""Hooks for saved tensors: functions that turn what a node saves for its gradient into something else, and back.
+"""Hooks for the tensors saved by nodes: pack them in the forward pass, unpack them in the backward pass.
 
-A hooked value is a :class:`Kept` in the node's ``saved``, beside the handles of checkpoints, whose values are not saved
-and get no hook.
+A packed value is a :class:`Kept` in the node's ``saved``. Handles of checkpoints save no value and get no hook.
 """
 
 from __future__ import annotations
@@ -32,10 +31,9 @@ _open = 0
 
 
 class saved_tensors_hooks(Scope):
-    """A scope in which ``pack_hook`` gets each tensor that an operation saves, and its result is saved instead.
+    """A scope whose operations save ``pack_hook(x)`` for the backward pass, in place of a tensor ``x``.
 
-    ``unpack_hook`` gets that result in the backward pass, once for each operation that saved it, and returns the
-    tensor. Use it as a context manager or a decorator, to store tensors on disk, compressed or in another precision.
+    The backward pass calls ``unpack_hook`` with the saved object, once for each operation that saved it. Use it as a context manager or a decorator, to store tensors on disk, compressed or in another precision.
     In nested scopes the innermost hooks are called. After ``torch.autograd.graph.saved_tensors_hooks``.
 
     On variables the hooks get arrays of the variable's library, also inputs and results; on PyTorch tensors PyTorch
@@ -104,7 +102,7 @@ class saved_tensors_hooks(Scope):
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """A scope whose operations save their tensors in the memory of the CPU, and move them back in the backward pass.
+    """Scope with saved tensors in the memory of the CPU; the backward pass moves them back.
 
     Args:
         pin_memory: keep PyTorch's copies in pinned memory, from which they move back faster.
@@ -181,7 +179,7 @@ def _packed(value, pack: Callable, unpack: Callable):
 
 
 class Kept(state.Kept):
-    """What a hook made of a saved array."""
+    """The result of a hook, in place of a saved array."""
 
     __slots__ = ("packed", "unpack", "look", "seq")
 

@@ -76,7 +76,7 @@ class Kept:
 
 
 class Packed(tuple):
-    """Saved values of which some are a checkpoint's handles, or :class:`Kept`."""
+    """Saved values with a checkpoint's handles or :class:`Kept` objects."""
 
     __slots__ = ()
 

@@ -311,7 +311,7 @@ class Origin:
 
 
 class Offloaded(Origin):
-    """A copy of an array in the memory of the CPU, to which nobody writes."""
+    """A private copy in the memory of the CPU."""
 
     __slots__ = ()
 

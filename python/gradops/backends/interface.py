@@ -470,11 +470,11 @@ class Derivatives(_Contract):
         return contextlib.nullcontext()
 
     def hooked(self, pack: Callable, unpack: Callable):
-        """A scope in which the library saves ``pack(x)`` for each tensor ``x`` of a derivative, if it takes hooks."""
+        """Return a scope with hooks on the library's saved tensors, if it takes hooks."""
         return contextlib.nullcontext()
 
     def on_cpu(self, pin_memory: bool):
-        """A scope in which the library saves tensors in the memory of the CPU, if it takes hooks."""
+        """Return a scope with the library's saved tensors in the memory of the CPU, if it takes hooks."""
         return contextlib.nullcontext()
 
     def gradient(self, y, xs: list) -> list:

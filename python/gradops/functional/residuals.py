@@ -1,4 +1,4 @@
-"""A list of the tensors that a derivative saves: what they are, where they were made, and their sizes."""
+"""Residuals of a derivative: its saved tensors with their sizes and origins."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def print_saved_residuals(f: Callable, *args, **kwargs) -> None:
 
 
 def saved_residuals(f: Callable, *args, parameters: list[str] | None = None, **kwargs) -> list[Residual]:
-    """Return the tensors that :func:`print_saved_residuals` prints.
+    """Return the residuals of :func:`print_saved_residuals`.
 
     Args:
-        parameters: the names of the arguments, if they are not those of the function's parameters.
+        parameters: names of the arguments; None takes the names of the function's parameters.
     """
     run = _Run("print_saved_residuals", (lambda *xs: f(*xs, **kwargs)) if callable(f) else f, args)
     return run.derivatives.residuals(
