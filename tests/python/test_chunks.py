@@ -91,6 +91,13 @@ def test_compiled_chunks_are_a_loop(jax):
         assert length(jacobian, rows[:, 0]) == length(jacobian, rows[:40, 0])
 
 
+def test_compiled_derivatives_of_single_passes():
+    f = lambda x: ops.sin(x) * ops.sum(x)  # noqa: E731
+    total = lambda x, size: ops.sum(gradops.jacobian(f, chunk_size=size)(x) ** 2)  # noqa: E731
+    for size in (1, 2):
+        close(gradops.jit(gradops.grad(lambda x, size=size: total(x, size)))(X), gradops.grad(total)(X, None))
+
+
 def test_unknown_number_of_rows(tf):
     f, _ = of("tensorflow")
     call = tf.function(gradops.vmap(f, chunk_size=3), input_signature=[tf.TensorSpec([None, 5], tf.float64)])

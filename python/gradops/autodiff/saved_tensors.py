@@ -33,8 +33,9 @@ _open = 0
 class saved_tensors_hooks(Scope):
     """A scope whose operations save ``pack_hook(x)`` for the backward pass, in place of a tensor ``x``.
 
-    The backward pass calls ``unpack_hook`` with the saved object, once for each operation that saved it. Use it as a context manager or a decorator, to store tensors on disk, compressed or in another precision.
-    In nested scopes the innermost hooks are called. After ``torch.autograd.graph.saved_tensors_hooks``.
+    The backward pass calls ``unpack_hook`` with the saved object, once for each operation that saved it. Use it as a
+    context manager or a decorator, to store tensors on disk, compressed or in another precision. In nested scopes the
+    innermost hooks are called. After ``torch.autograd.graph.saved_tensors_hooks``.
 
     On variables the hooks get arrays of the variable's library, also inputs and results; on PyTorch tensors PyTorch
     calls them. JAX and TensorFlow tensors that are not variables get no hooks, because these libraries do not say what
