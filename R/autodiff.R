@@ -226,6 +226,65 @@ context_field <- function(x, name) {
   several(NextMethod())
 }
 
+#' Save tensors for the backward pass elsewhere, or in another form
+#'
+#' In the code of `with_saved_tensors_hooks()`, or after `local_saved_tensors_hooks()` until the calling function ends,
+#' `pack()` gets each tensor that an operation saves for the backward pass, and its result is saved instead; `unpack()`
+#' gets that result in the backward pass and returns the tensor. `with_save_on_cpu()` saves tensors in the memory of the
+#' CPU. In nested scopes the innermost one applies.
+#'
+#' The hooks see variables' arrays, and torch tensors. JAX and TensorFlow tensors that are not variables get none, nor do
+#' values that a gradient function closes over or a checkpoint recomputes.
+#' @inheritParams with_no_grad
+#' @param pack `function(x)` of a tensor, which returns a tensor, R numbers, a string or a list of these.
+#' @param unpack `function(packed)`, which returns a tensor, or R numbers, of the same shape.
+#' @param pin_memory If `TRUE`, PyTorch's copies are in pinned memory, from which they move back faster.
+#' @returns The value of `code`; of the `local_` functions `NULL`, invisibly.
+#' @section Gradient:
+#' That of the unpacked values.
+#' @section Errors:
+#' - `gradops_error_type`: `pack` or `unpack` is not a function.
+#' - `gradops_error_gradient`, in the backward pass: `unpack()` returns another kind of tensor.
+#' - `gradops_error_callback`: an error in `pack()` or `unpack()`, whose condition is the parent.
+#' @references PyTorch: `torch.autograd.graph.saved_tensors_hooks` and `save_on_cpu`.
+#' @seealso [checkpoint()], which saves less; [print_saved_residuals()].
+#' @examplesIf gradops_available()
+#' # what is saved waits on disk for the backward pass
+#' pack <- function(x) {
+#'   file <- tempfile()
+#'   saveRDS(as.array(x), file)
+#'   file
+#' }
+#' x <- parameter(c(1, 2))
+#' y <- with_saved_tensors_hooks(sum(exp(x)), pack, readRDS)
+#' backward(y)
+#' x$grad
+#' @export
+with_saved_tensors_hooks <- function(code, pack, unpack) {
+  run_in_scope(function(.local_envir) local_saved_tensors_hooks(pack, unpack, .local_envir), code)
+}
+
+#' @rdname with_saved_tensors_hooks
+#' @export
+local_saved_tensors_hooks <- function(pack, unpack, .local_envir = parent.frame()) {
+  check_function(pack)
+  check_function(unpack)
+  local_scope("autodiff.saved_tensors_hooks", callback(pack), callback(unpack), .local_envir = .local_envir)
+}
+
+#' @rdname with_saved_tensors_hooks
+#' @export
+with_save_on_cpu <- function(code, pin_memory = FALSE) {
+  run_in_scope(function(.local_envir) local_save_on_cpu(pin_memory, .local_envir), code)
+}
+
+#' @rdname with_saved_tensors_hooks
+#' @export
+local_save_on_cpu <- function(pin_memory = FALSE, .local_envir = parent.frame()) {
+  flag(pin_memory)
+  local_scope("autodiff.save_on_cpu", pin_memory, .local_envir = .local_envir)
+}
+
 #' Find the call that made a wrong gradient
 #'
 #' In the code of `with_detect_anomaly()`, or after `local_detect_anomaly()` until the calling function ends, a gradient

@@ -216,14 +216,20 @@ local_stop_gradient <- function(.local_envir = parent.frame()) {
 #' @param f A function of tensors. When it runs again, random numbers, R's and the Python libraries', are the same as in
 #'   the first run, and the generators continue as if it had run once.
 #' @param policy Which results are stored in addition to the arguments: `NULL` or `"nothing"`; `"products"`, that is
-#'   matrix products and convolutions; `"everything"`; or the result of `save_only_these_names()` or
-#'   `save_anything_except_these_names()`.
-#' @param x A tensor, or a list of them.
+#'   matrix products and convolutions; `"everything"`; or the result of `save_only_these_names()`,
+#'   `save_anything_except_these_names()`, `save_and_offload_only_these_names()` or `save_from_both_policies()`.
+#' @param x A tensor, or a list of them; for `checkpoint_sequential()` the argument of the first function.
 #' @param name A string.
 #' @param ... Names, as strings or vectors of them.
+#' @param names_which_can_be_saved,names_which_can_be_offloaded Vectors of names: of the values to store, and of those to
+#'   store in the memory of the CPU.
+#' @param functions A list of functions of one argument, applied one after the other; each segment of them is
+#'   checkpointed, except the last.
+#' @param segments The number of segments, of equal length; the last one also gets the rest.
+#' @param policy_1,policy_2 Policies; a result is stored if one of them stores it.
 #' @returns `with_gradient_checkpoint()`: the value of `code`. `local_gradient_checkpoint()`: `NULL`, invisibly.
-#'   `checkpoint()`: a function. `checkpoint_name()`: the values of `x`. `save_only_these_names()` and
-#'   `save_anything_except_these_names()`: a policy.
+#'   `checkpoint()`: a function. `checkpoint_sequential()`: the value of the last function. `checkpoint_name()`: the values of `x`. The functions whose names begin with `save_`: a
+#'   policy.
 #' @section Gradient:
 #' Unchanged.
 #' @seealso [backward()], [jit()].
@@ -235,6 +241,7 @@ local_stop_gradient <- function(.local_envir = parent.frame()) {
 #' gradient(checkpoint(function(x) exp(x)^2), 1)
 #' # store the matrix product, or one value by its name
 #' light <- checkpoint(function(x) sum(tanh(x %*% x)), policy = "products")
+#' gradient(function(x) checkpoint_sequential(list(sin, exp, cos, sqrt), 2, x), 1)
 #' f <- function(x) sin(checkpoint_name(exp(x), "e"))
 #' stored <- checkpoint(f, save_only_these_names("e"))
 #' @export
@@ -280,17 +287,96 @@ save_anything_except_these_names <- function(...) {
   policy_of_names("save_anything_except_these_names", ...)
 }
 
-# A policy in R that outlives the Python session: the name of the function and its arguments.
+#' @rdname with_gradient_checkpoint
+#' @export
+save_and_offload_only_these_names <- function(names_which_can_be_saved, names_which_can_be_offloaded) {
+  lists <- list(
+    names_which_can_be_saved = names_which_can_be_saved,
+    names_which_can_be_offloaded = names_which_can_be_offloaded
+  )
+  checkpoint_policy("save_and_offload_only_these_names", lapply(lists, as.list))
+}
+
+#' @rdname with_gradient_checkpoint
+#' @export
+save_from_both_policies <- function(policy_1, policy_2) {
+  checkpoint_policy("save_from_both_policies", list(policy_1, policy_2))
+}
+
 policy_of_names <- function(save, ..., .call = parent.frame()) {
   names <- lapply(unname(list(...)), function(x) if (is.character(x)) as.list(unname(x)) else list(x))
-  policy <- structure(list(save = save, names = do.call(c, names)), class = "gradops_checkpoint_policy")
-  policy_in_python(policy, .call)
+  checkpoint_policy(save, do.call(c, names), .call)
+}
+
+#' @rdname with_gradient_checkpoint
+#' @export
+checkpoint_sequential <- function(functions, segments, x, policy = NULL) {
+  if (!is.list(functions)) functions <- list(functions)
+  for (i in seq_along(functions)) check_function(functions[[i]], sprintf("functions[[%d]]", i))
+  segments <- segment_count(segments, length(functions))
+  size <- length(functions) %/% segments
+  starts <- size * (seq_len(segments) - 1)
+  run <- function(places) function(x) Reduce(function(value, f) f(value), functions[places], x)
+  for (start in starts[-segments]) x <- checkpoint(run(start + seq_len(size)), policy)(x)
+  run((starts[segments] + 1):length(functions))(x)
+}
+
+segment_count <- function(segments, most, call = parent.frame()) {
+  if (!rlang::is_integerish(segments, 1L, finite = TRUE) || segments < 1 || segments > most) {
+    what <- sprintf("must be from 1 to %d, the number of functions; got %s.", most, friendly(segments))
+    unsupported("segments", what, call = call)
+  }
+  segments
+}
+
+#' List what a derivative saves
+#'
+#' `print_saved_residuals()` prints the tensors that a gradient of `f` stores between the forward and the backward pass:
+#' dtype, shape, bytes, where they were made, and the total. Use it to see what a [checkpoint()] and its policy save.
+#' @param f A function of R code that works on tensors.
+#' @param ... Its arguments: R numbers, tensors or variables, or named lists of them.
+#' @returns A data frame with the columns `dtype`, `shape`, `bytes` and `where`, invisibly.
+#' @section Gradient:
+#' None.
+#' @section Errors:
+#' - `gradops_error_backend`: TensorFlow tensors that are not variables, as TensorFlow does not say what it saves.
+#' - `gradops_error_callback`: an error in `f`, whose condition is the parent.
+#' @references JAX: `jax.ad_checkpoint.print_saved_residuals`.
+#' @seealso [checkpoint()], [with_saved_tensors_hooks()].
+#' @examplesIf gradops_available()
+#' f <- function(x, w) sum(tanh(x %*% w))
+#' print_saved_residuals(f, matrix(1, 2, 3), matrix(1, 3, 4))
+#' print_saved_residuals(checkpoint(f), matrix(1, 2, 3), matrix(1, 3, 4))
+#' @export
+print_saved_residuals <- function(f, ...) {
+  check_function(f)
+  inputs <- positional(f, list(...), ...length())
+  here <- new.env()
+  here$names <- lapply(unname(inputs), names_within)
+  parameters <- c(setdiff(names(formals(args(f))), "..."), sprintf("..%d", seq_along(inputs)))[seq_along(inputs)]
+  found <- py_to_r(rlang::inject(call_core(
+    "interop.r.saved_residuals", callback(differentiated(f, here)), as.list(parameters),
+    !!!lapply(as_doubles(unname(inputs)), operand)
+  )))
+  cat(unlist(found$lines), sep = "\n")
+  columns <- lapply(found[c("dtype", "shape", "where")], function(x) as.character(unlist(x)))
+  table <- data.frame(columns[1:2], bytes = as.numeric(unlist(found$bytes)), where = columns$where)
+  invisible(table)
+}
+
+# A policy in R that outlives the Python session: the name of the function and its arguments.
+checkpoint_policy <- function(save, arguments, call = parent.frame()) {
+  policy <- structure(list(save = save, arguments = arguments), class = "gradops_checkpoint_policy")
+  policy_in_python(policy, call)
   policy
 }
 
 policy_in_python <- function(policy, call = parent.frame()) {
   if (inherits(policy, "gradops_checkpoint_policy")) {
-    do.call(call_core, c(list(policy$save), policy$names, list(.call = call)), quote = TRUE)
+    is_policy <- vapply(policy$arguments, inherits, NA, "gradops_checkpoint_policy")
+    arguments <- policy$arguments
+    arguments[is_policy] <- lapply(arguments[is_policy], policy_in_python, call)
+    do.call(call_core, c(list(policy$save), arguments, list(.call = call)), quote = TRUE)
   } else {
     call_core("backends.checkpoint_policies.policy_of", policy, .call = call)
   }

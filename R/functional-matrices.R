@@ -17,6 +17,8 @@
 #' @param sparse If `TRUE`, matrices are sparse, of class `dgCMatrix` (package Matrix). The sparsity pattern comes from
 #'   a recorded program of `func`; columns that share no row are computed in one pass, so a banded Hessian of thousands
 #'   of rows costs a handful of passes. Only on NumPy, the default backend.
+#' @param chunk_size The most passes that are computed together, which bounds the memory; `1` computes one after the
+#'   other, `NULL` all together where the library can.
 #' @inheritParams grad
 #' @returns Without `x`, `jacobian(func)` and `hessian(func)` are functions of `x`. For R numbers, `jacobian()` returns
 #'   a matrix with a row for each element of the value (in R's order) and a column for each element of `x`, with the
@@ -26,7 +28,7 @@
 #'   return matrices in both cases, whose rows and columns are elements in R's order.
 #' @section Errors:
 #' - `gradops_error_gradient`: `func` of `hessian()` is not scalar; with `strict`, `func` does not depend on an input.
-#' - `gradops_error_argument`: an unknown `strategy`, `method` or `side`.
+#' - `gradops_error_argument`: an unknown `strategy`, `method` or `side`; a `chunk_size` below 1, or with `sparse`.
 #' - `gradops_error_type`: with `sparse`, tensors of a backend other than NumPy.
 #' - `gradops_error_jit`: with `sparse`, a function that looks at values, as `if (x > 0)` does.
 #' - `gradops_error_callback`: an error in `func`, whose condition is the parent.
@@ -48,13 +50,15 @@
 #' hessian(function(x) sum(diff(x)^4), as.numeric(1:5)^2, sparse = TRUE)
 #' @export
 jacobian <- function(func, x, ..., strict = FALSE, strategy = NULL, method = "Richardson", side = NULL,
-                     method.args = list(), sparse = FALSE) {
+                     method.args = list(), sparse = FALSE, chunk_size = NULL) {
   check_numderiv(method, side, method.args, if (missing(x)) length(side) else length(x))
   if (missing(x)) {
     check_function(func)
-    return(function(x, ...) jacobian(func, x, ..., strict = strict, strategy = strategy, sparse = sparse))
+    return(function(x, ...) {
+      jacobian(func, x, ..., strict = strict, strategy = strategy, sparse = sparse, chunk_size = chunk_size)
+    })
   }
-  again <- is.null(strategy) && !flag(strict) && !flag(sparse)
+  again <- is.null(strategy) && is.null(chunk_size) && !flag(strict) && !flag(sparse)
   known <- if (again) by_program("jacobian", func, x, numderiv_extra(...))
   if (!is.null(known)) {
     return(known)
@@ -62,11 +66,11 @@ jacobian <- function(func, x, ..., strict = FALSE, strategy = NULL, method = "Ri
   at <- point(func, x, numderiv_extra(...))
   of_row <- function(matrix_of, row) results_form(Map(matrix_of, row, at$leaves, list(at$here$rows)), at)
   if (flag(sparse)) {
-    found <- sparse_at(at, "jacobian", strict = flag(strict), strategy = strategy)
+    found <- sparse_at(at, "jacobian", strict = flag(strict), strategy = strategy, chunk_size = chunk_size)
     rows <- lapply(found, of_row, matrix_of = sparse_matrix)
     return(if (at$numbers || !at$here$several) rows[[1]] else rows)
   }
-  result <- evaluate_at(at, "jacobian", list(FALSE, flag(strict), FALSE, strategy))
+  result <- evaluate_at(at, "jacobian", list(FALSE, flag(strict), FALSE, strategy, FALSE, chunk_size))
   if (at$numbers) {
     of_row(flat_matrix, if (at$several) result else list(result))
   } else if (at$named) {
@@ -79,26 +83,29 @@ jacobian <- function(func, x, ..., strict = FALSE, strategy = NULL, method = "Ri
 #' @rdname jacobian
 #' @export
 hessian <- function(func, x, ..., strict = FALSE, strategy = NULL, method = "Richardson",
-                    method.args = list(), sparse = FALSE) {
+                    method.args = list(), sparse = FALSE, chunk_size = NULL) {
   check_numderiv(method, NULL, method.args, 0L)
   if (missing(x)) {
     check_function(func)
-    return(function(x, ...) hessian(func, x, ..., strict = strict, strategy = strategy, sparse = sparse))
+    return(function(x, ...) {
+      hessian(func, x, ..., strict = strict, strategy = strategy, sparse = sparse, chunk_size = chunk_size)
+    })
   }
-  again <- is.null(strategy) && !flag(strict) && !flag(sparse)
+  again <- is.null(strategy) && is.null(chunk_size) && !flag(strict) && !flag(sparse)
   known <- if (again) by_program("hessian", func, x, numderiv_extra(...))
   if (!is.null(known)) {
     return(known)
   }
   at <- point(func, x, numderiv_extra(...))
   if (flag(sparse)) {
-    return(pair_matrices(sparse_matrix, sparse_at(at, "hessian", strict = flag(strict)), at))
+    found <- sparse_at(at, "hessian", strict = flag(strict), chunk_size = chunk_size)
+    return(pair_matrices(sparse_matrix, found, at))
   }
-  hessian_by(at, flag(strict), strategy %||% "reverse-mode")
+  hessian_by(at, flag(strict), strategy %||% "reverse-mode", chunk_size)
 }
 
-hessian_by <- function(at, strict = FALSE, strategy = "reverse-mode") {
-  result <- evaluate_at(at, "hessian", list(FALSE, strict, FALSE, strategy))
+hessian_by <- function(at, strict = FALSE, strategy = "reverse-mode", chunk_size = NULL) {
+  result <- evaluate_at(at, "hessian", list(FALSE, strict, FALSE, strategy, FALSE, chunk_size))
   pair_matrices(flat_matrix, if (at$several) result else list(list(result)), at)
 }
 

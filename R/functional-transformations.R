@@ -113,6 +113,8 @@ plain_numbers <- function(x) {
 #'   in `f`); for an argument that is a list, a list with one for each of its parts.
 #' @param out_axes The position of that dimension in the value: one for all tensors, or a list in the form of the value.
 #' @param axis_size The size of the mapped dimension, needed if all `in_axes` are `NULL`.
+#' @param chunk_size The most slices that are computed together, which bounds the memory; `1` computes one after the
+#'   other, `NULL` all together.
 #' @returns A function of `f`'s arguments, in which mapped arguments have one dimension more. For R numbers it returns R
 #'   numbers, for tensors tensors. The slices of a matrix have the names of its other dimension.
 #' @section Gradient:
@@ -124,7 +126,8 @@ plain_numbers <- function(x) {
 #' @section Errors:
 #' - `gradops_error_shape`: sizes that differ, or a single number instead of a vector.
 #' - `gradops_error_axis`: an axis out of range.
-#' - `gradops_error_argument`: axes in a form that differs from the arguments; no axis at all without `axis_size`.
+#' - `gradops_error_argument`: axes in a form that differs from the arguments; no axis at all without `axis_size`; a
+#'   `chunk_size` below 1.
 #' - `gradops_error_callback`: an error in `f`, whose condition is the parent.
 #' @references Bradbury and others (2018), JAX: `jax.vmap`, which runs it on JAX, as `torch.func.vmap` and
 #'   `tf.vectorized_map` do on PyTorch and TensorFlow. A function that looks at values is called for one slice after the
@@ -144,13 +147,13 @@ plain_numbers <- function(x) {
 #' jit(each)(c(1, -1), x, c(0, 1)) # compiled
 #' grad(function(w) sum(vmap(function(row) sum(row * w)^2)(x)), c(1, -1))
 #' @export
-vmap <- function(f, in_axes = 1L, out_axes = 1L, axis_size = NULL) {
+vmap <- function(f, in_axes = 1L, out_axes = 1L, axis_size = NULL, chunk_size = NULL) {
   check_function(f)
   inputs <- axes_in_python(formals_order(in_axes, f), "in_axes")
   outputs <- axes_in_python(out_axes, "out_axes")
   here <- new.env()
   mapped <- remade_in_session(function() {
-    call_core("vmap", callback(differentiated(f, here), owner = here), inputs, outputs, axis_size)
+    call_core("vmap", callback(differentiated(f, here), owner = here), inputs, outputs, axis_size, chunk_size)
   })
   function(...) {
     arguments <- unname(positional(f, list(...), ...length()))

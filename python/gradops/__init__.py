@@ -13,9 +13,12 @@ from .flow import (
     checkpoint,
     checkpoint_name,
     checkpoint_policy,
+    checkpoint_sequential,
     custom_gradient,
     gradient_checkpoint_scope,
+    save_and_offload_only_these_names,
     save_anything_except_these_names,
+    save_from_both_policies,
     save_only_these_names,
     scaled_gradient,
     scaled_gradient_ext,
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from . import array_api, functional, inference, numpy, scipy, text
     from ._versions import show_versions
     from .functional import grad, value_and_grad
+    from .functional.residuals import print_saved_residuals
     from .functional.reverse import gradient
     from .functional.transformations import (
         custom_jvp,
@@ -58,6 +62,7 @@ __all__ = [
     "checkpoint",
     "checkpoint_name",
     "checkpoint_policy",
+    "checkpoint_sequential",
     "config",
     "custom_gradient",
     "custom_jvp",
@@ -77,7 +82,10 @@ __all__ = [
     "linearize",
     "numpy",
     "ops",
+    "print_saved_residuals",
+    "save_and_offload_only_these_names",
     "save_anything_except_these_names",
+    "save_from_both_policies",
     "save_only_these_names",
     "scaled_gradient",
     "scaled_gradient_ext",
@@ -104,6 +112,7 @@ __dir__, __getattr__ = namespace(
         "value_and_grad": "functional",
         "gradient": "functional.reverse",
         "show_versions": "_versions",
+        "print_saved_residuals": "functional.residuals",
         **dict.fromkeys(_TRANSFORMATIONS, "functional.transformations"),
     },
 )

@@ -14,7 +14,7 @@ from flows import MOST_WAYS, WAYS, derivatives
 
 import gradops
 from gradops import Variable, autodiff, checkpoint, gradient_checkpoint_scope, ops
-from gradops.errors import ArgumentTypeError, BackendError, GradientError
+from gradops.errors import ArgumentError, ArgumentTypeError, BackendError, GradientError
 
 X = np.array([0.5, -1.5, 2.0])
 ALL = pytest.mark.parametrize("way", WAYS, ids="-".join)
@@ -286,6 +286,7 @@ def test_checkpoint_reruns_the_function_only_for_a_gradient(kind):
 
 # --- policies
 
+OFFLOAD = gradops.save_and_offload_only_these_names
 POLICIES = {
     "nothing": ["exp", "matmul", "sin"],
     "everything": [],
@@ -297,6 +298,15 @@ POLICIES = {
     gradops.save_anything_except_these_names("sin"): ["sin"],
     gradops.save_anything_except_these_names("exp", "sin"): ["exp", "sin"],
     gradops.save_anything_except_these_names("unknown"): [],
+    gradops.save_from_both_policies("products", gradops.save_only_these_names("exp")): ["sin"],
+    gradops.save_from_both_policies(
+        gradops.save_anything_except_these_names("exp", "sin"), gradops.save_only_these_names("sin")
+    ): ["exp"],
+    gradops.save_from_both_policies(
+        OFFLOAD(names_which_can_be_saved=[], names_which_can_be_offloaded=["product"]),
+        gradops.save_anything_except_these_names("product", "sin"),
+    ): ["sin"],
+    OFFLOAD(names_which_can_be_saved=["sin"], names_which_can_be_offloaded=["exp"]): [],
 }
 """The part of :func:`named_layer` that each policy recomputes."""
 
@@ -357,6 +367,59 @@ def test_policies_select_what_is_recomputed(kind, policy, monkeypatch):
     if policy == "nothing" and kind == "torch":  # uses torch's own checkpoint, without a plan
         return
     assert sorted(filter(None, calls)) == expected
+
+
+OFFLOADED = gradops.save_and_offload_only_these_names(
+    names_which_can_be_saved=["product"], names_which_can_be_offloaded=["exp"]
+)
+
+
+@pytest.mark.parametrize("policy", [OFFLOADED, gradops.save_from_both_policies("products", OFFLOADED)], ids=str)
+@pytest.mark.parametrize("kind", ["numpy", "torch", "jax"])
+def test_offloaded_values_move_and_come_back(kind, policy, monkeypatch):
+    backend = gradops.backends.lookup(kind)
+    x, w = backend.convert(np.ones((2, 2)) / 3), backend.convert(np.eye(2))
+    f = gradops.checkpoint(named_layer, policy)
+    wanted = gradops.grad(named_layer)(x, w)
+    if kind == "jax":
+        import jax
+
+        np.testing.assert_allclose(gradops.grad(f)(x, w), wanted, rtol=1e-6)
+        program = str(jax.make_jaxpr(jax.grad(f))(x, w))
+        assert program.count("MemorySpace.Host") == program.count("MemorySpace.Device") == 1
+        return
+    moves = []
+
+    def moved_to_cpu(array):
+        moves.append("there")
+        return array * 1, lambda copy: moves.append("back") or copy
+
+    from gradops.backends.torch.checkpoint_plan import TorchPlan
+
+    for plan in (TorchPlan, gradops.flow.checkpointing.tape.TapePlan):
+        monkeypatch.setattr(plan, "moved_to_cpu", staticmethod(moved_to_cpu))
+    x = x.requires_grad_() if kind == "torch" else Variable(x, requires_grad=True)
+    y = f(x, w)
+    assert moves == ["there"]
+    y.backward()
+    assert "back" in moves and moves.count("there") == 1
+    np.testing.assert_allclose(np.asarray(x.grad.detach()), np.asarray(wanted), rtol=1e-12)
+
+
+def test_policies_name_themselves_and_their_errors():
+    names = gradops.save_only_these_names("a")
+    both = gradops.save_from_both_policies("products", names)
+    assert repr(both) == "save_from_both_policies('products', save_only_these_names('a'))"
+    assert repr(gradops.save_from_both_policies(names, "everything")) == "'everything'"
+    with pytest.raises(ArgumentError, match="`policy` must be"):
+        gradops.save_from_both_policies("dots", names)
+    offload = gradops.save_and_offload_only_these_names
+    with pytest.raises(ArgumentError, match="one list only; both have 'a'"):
+        offload(names_which_can_be_saved=["a"], names_which_can_be_offloaded=["a"])
+    with pytest.raises(ArgumentTypeError, match="`names_which_can_be_saved` must be a list of strings; got"):
+        offload(names_which_can_be_saved="a", names_which_can_be_offloaded=[])
+    with pytest.raises(ArgumentTypeError, match="`names_which_can_be_offloaded` must be a string"):
+        offload(names_which_can_be_saved=[], names_which_can_be_offloaded=[1])
 
 
 @MOST

@@ -162,11 +162,60 @@ test_contract("scopes: stop and checkpoint", {
   expect_equal(as.numeric(x$grad), 3 * exp(2))
 })
 
+test_contract("checkpoint_sequential() and print_saved_residuals()", {
+  layers <- list(sin, \(x) exp(x) / 2, \(x) x * x, cos, tanh)
+  plain <- function(x) sum(Reduce(\(value, f) f(value), layers, x))
+  x <- c(0.3, 0.7)
+  for (segments in c(1, 3, 5)) {
+    f <- function(x) sum(checkpoint_sequential(layers, segments, x))
+    expect_equal(gradient(f, x), gradient(plain, x))
+  }
+  expect_error(checkpoint_sequential(layers, 6, x), "must be from 1 to 5", class = "gradops_error_argument")
+  expect_error(checkpoint_sequential(list(1), 1, x), "must be a function", class = "gradops_error_type")
+  given <- if (backend %in% c("torch", "jax")) op_convert_to_tensor(matrix(1, 2, 3)) else variable(matrix(1, 2, 3))
+  printed <- capture.output(found <- print_saved_residuals(\(x, p) sum(tanh(x * p$w)), given, list(w = 2)))
+  expect_equal(names(found), c("dtype", "shape", "bytes", "where"))
+  expect_true("2 3" %in% found$shape && "argument x" %in% found$where && "argument p['w']" %in% found$where)
+  expect_match(printed[length(printed)], "^total: [0-9]+ B in [0-9]+ tensors$")
+  expect_length(printed, nrow(found) + 1)
+  if (backend == "tensorflow") {
+    tensor <- op_convert_to_tensor(c(1, 2))
+    expect_error(print_saved_residuals(\(x) x^2, tensor), "does not say", class = "gradops_error_backend")
+  }
+})
+
+test_contract("hooks keep what an operation saves", {
+  files <- character()
+  pack <- function(x) {
+    files <<- c(files, tempfile())
+    saveRDS(as.array(x), files[length(files)])
+    files[length(files)]
+  }
+  f <- function(x) sum(exp(x) * sin(x))
+  x <- variable(c(1, 2), TRUE)
+  backward(with_saved_tensors_hooks(f(x), pack, readRDS))
+  expect_gte(length(files), 3)
+  expect_equal(as.numeric(x$grad), exp(1:2) * (sin(1:2) + cos(1:2)))
+  y <- variable(c(1, 2), TRUE)
+  scoped <- function() {
+    local_save_on_cpu()
+    local_saved_tensors_hooks(\(x) list(x, "a"), \(packed) packed[[1]])
+    f(y)
+  }
+  backward(with_save_on_cpu(scoped(), pin_memory = FALSE))
+  expect_equal(as.numeric(y$grad), as.numeric(x$grad))
+  expect_error(with_saved_tensors_hooks(1, 2, identity), "`pack` must be a function", class = "gradops_error_type")
+  broken <- with_saved_tensors_hooks(f(y), identity, \(packed) stop("mine"))
+  expect_error(backward(broken), class = "gradops_error_callback")
+})
+
 test_contract("checkpoints by policies", {
   f <- function(x) sum(tanh(checkpoint_name(x %*% x, "product")))
   x <- variable(matrix(1:4 / 4, 2), TRUE)
   by_name <- list(save_only_these_names("product"), save_anything_except_these_names("product", "other"))
-  for (policy in c(list("products", "nothing", "everything"), by_name)) {
+  offloaded <- save_and_offload_only_these_names(character(), c("product", "other"))
+  both <- list(offloaded, save_from_both_policies("products", by_name[[1]]), save_from_both_policies(offloaded, NULL))
+  for (policy in c(list("products", "nothing", "everything"), by_name, both)) {
     expect_equal(as.array(gradient(checkpoint(f, policy), x)), as.array(gradient(f, x)))
   }
   if (backend == "tensorflow") {
@@ -177,6 +226,9 @@ test_contract("checkpoints by policies", {
   expect_error(checkpoint(f, 3), "`policy` must be", class = "gradops_error_type")
   expect_equal(save_only_these_names("a", "b"), save_only_these_names(c("a", "b")))
   expect_error(save_only_these_names("a", 1), "`names` must be", class = "gradops_error_type")
+  expect_error(save_from_both_policies("products", "dots"), "`policy` must be", class = "gradops_error_argument")
+  expect_error(save_and_offload_only_these_names("a", "a"), "one list only", class = "gradops_error_argument")
+  expect_error(save_and_offload_only_these_names("a", 1), "must be a string", class = "gradops_error_type")
   expect_error(checkpoint_name(1, 2), "`name` must be", class = "gradops_error_type")
 })
 

@@ -48,6 +48,11 @@ test_contract("vmap() of f applies f to each slice, combined with grad_fn() and 
   expect_equal(outer_product(1:3 / 1, c(2, 5)), outer(1:3, c(2, 5)))
   expect_equal(vmap(\(x) x * 2, out_axes = 2)(x), 2 * t(x))
   expect_equal(vmap(\(x) if (x > 0) x^2 else -x)(c(-1, 2)), c(1, 4))
+  for (size in 1:3) {
+    expect_equal(vmap(grad_fn(loss), list(NULL, 1, 1), chunk_size = size)(w, x, y), expected)
+    expect_equal(jacobian(\(x) x^2 * sum(x), w, chunk_size = size), jacobian(\(x) x^2 * sum(x), w))
+    expect_equal(hessian(\(x) sum(x^3) * x[1], chunk_size = size)(w), hessian(\(x) sum(x^3) * x[1], w))
+  }
 })
 
 test_each("vmap() with lists, names, repeated calls and custom derivatives", {
@@ -99,6 +104,10 @@ test_each("errors of transformations state the expected form, counted from 1", {
   expect_error(vmap(add, list(x = 1, z = 1)), "those of `f`'s arguments; got x, z", class = "gradops_error_argument")
   expect_error(vmap(add, NULL)(1, 2), "`axis_size`", class = "gradops_error_argument")
   expect_error(vmap(identity)(3), "give NULL for it", class = "gradops_error_shape")
+  expect_error(vmap(identity, chunk_size = 0)(3), "`chunk_size` must be at least 1", class = "gradops_error_argument")
+  expect_error(jacobian(identity, 3, chunk_size = "a"), "`chunk_size` must be a whole", class = "gradops_error_type")
+  sparse <- "`chunk_size` must be NULL with `sparse`"
+  expect_error(hessian(sum, 3, sparse = TRUE, chunk_size = 2), sparse, class = "gradops_error_argument")
   expect_error(vmap(identity, out_axes = NULL), "`out_axes`", class = "gradops_error_argument")
   expect_error(grad(custom_jvp(\(x) x, \(p, t) 1), 1), "must return a pair", class = "gradops_error_gradient")
   wrong <- custom_jvp(\(x) x, \(primals, tangents) list(1, c(1, 2)))

@@ -13,6 +13,7 @@ from .function import Function, once_differentiable
 from .gradients import backward, get_gradient_edge, grad
 from .interchange import to_backend
 from .modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from .saved_tensors import save_on_cpu, saved_tensors_hooks
 from .variable import Parameter, Variable
 
 __all__ = [
@@ -32,6 +33,8 @@ __all__ = [
     "no_grad",
     "once_differentiable",
     "profiler",
+    "save_on_cpu",
+    "saved_tensors_hooks",
     "set_detect_anomaly",
     "set_grad_enabled",
     "to_backend",

@@ -5,7 +5,8 @@
 - ``watchers``: functions that see each node as it is made (anomaly mode);
 - ``readers``: functions that see unrecorded reads of variables (:mod:`.derivatives`);
 - ``leavers``: functions that see variables whose record is dropped (:mod:`gradops.inference`);
-- ``packers``: functions that save handles in place of arrays that are to be recomputed (checkpoints);
+- ``packers``: functions that save other objects in place of arrays: handles of arrays that are to be recomputed
+  (checkpoints), and what the hooks of :mod:`.saved_tensors` return;
 - ``special``: dtypes whose gradients are not arrays (text);
 - versions: buffers that were written in place, and the check that no stale buffer is used (:mod:`.inplace`).
 
@@ -62,11 +63,20 @@ watchers: list[Callable] = []
 """Functions that see each node as it is made."""
 
 packers: list[Callable] = []
-"""At most one function, from the values a node saves to those it keeps; set while arrays to recompute are alive."""
+"""Functions from the values a node saves to those it keeps; a checkpoint's comes first, while its arrays are alive."""
+
+
+class Kept:
+    """A stand-in for a saved array; ``get(done)`` returns the array in a backward pass."""
+
+    __slots__ = ()
+
+    def get(self, done: dict) -> Any:
+        raise NotImplementedError
 
 
 class Packed(tuple):
-    """Saved values of which some are a checkpoint's handles."""
+    """Saved values with a checkpoint's handles or :class:`Kept` objects."""
 
     __slots__ = ()
 
@@ -75,7 +85,7 @@ class Packed(tuple):
 
 
 def _unpack(value, done: dict):
-    if isinstance(value, Handle):
+    if isinstance(value, (Handle, Kept)):
         return value.get(done)
     return [_unpack(v, done) for v in value] if type(value) is list else value
 

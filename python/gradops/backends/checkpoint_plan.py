@@ -55,6 +55,14 @@ class Plan:
         raise NotImplementedError
 
     @staticmethod
+    def moved_to_cpu(array) -> tuple[Any, Callable]:
+        """A copy of ``array`` in the memory of the CPU, and a function that moves the copy back.
+
+        The array itself if it is there.
+        """
+        raise NotImplementedError
+
+    @staticmethod
     def memory(array) -> Any:
         """A key of an array's memory, equal for arrays that share it."""
         raise NotImplementedError
@@ -144,6 +152,15 @@ class Plan:
                     del results[used]
 
 
+def arrays_held(handles: list[Handle]) -> list:
+    """The arrays that are saved for the values of these handles: by the policy, and as inputs of the steps."""
+    kept = [handle.saved.get() for handle in handles if handle.saved is not None]
+    steps = _ordered_steps(s for handle in handles if handle.saved is None for s in handle.result.steps())
+    for step in steps:
+        kept += [x.saved() for x in items(step.arguments) if isinstance(x, Source)]
+    return [array for array in kept if array is not None]
+
+
 def _ordered_steps(wanted) -> list[Step]:
     """The steps that must run for the ``wanted`` ones, in their original order."""
     needed: set[Step] = set()
@@ -185,6 +202,10 @@ class Source:
         """The steps that must have run."""
         return ()
 
+    def saved(self) -> Any:
+        """The value if it is saved, otherwise None."""
+        return None
+
     def value(self, results: dict) -> Any:
         raise NotImplementedError
 
@@ -192,7 +213,7 @@ class Source:
 class Step(Call):
     """One operation to run again, on constants and on the values of its sources."""
 
-    __slots__ = ("plan", "drawn", "seq", "saved", "taken", "__weakref__")
+    __slots__ = ("plan", "drawn", "seq", "saved", "offloaded", "taken", "__weakref__")
     kind = Source
 
     def __init__(self, plan: Plan, function: Callable, arguments: tuple, drawn: Drawn | None = None):
@@ -201,6 +222,7 @@ class Step(Call):
         self.drawn = drawn
         self.seq = plan.clock()
         self.saved = plan.policy.others  # True if its results are saved where plain code would save them
+        self.offloaded = False  # True if they are saved in the memory of the CPU
         self.taken: list[Handle] = []  # handles of arguments that are saved for it
 
     def sources(self) -> list[Step]:
@@ -260,6 +282,9 @@ class Input(Source):
         self.array = array
         self.version = plan.version(array)
 
+    def saved(self) -> Any:
+        return self.array
+
     def value(self, results):
         if self.plan.changed(self.array, self.version):
             raise GradientError(
@@ -285,6 +310,15 @@ class Origin:
         return None if array is None or self.plan.changed(array, self.version) else array
 
 
+class Offloaded(Origin):
+    """A private copy in the memory of the CPU."""
+
+    __slots__ = ()
+
+    def get(self) -> Any:
+        return self.ref()
+
+
 class Handle:
     """A stand-in for an array that was not saved.
 
@@ -305,6 +339,24 @@ class Handle:
         """Save the array."""
         array = self.plan.stored(array)
         self.saved = Origin(self.plan, lambda: array, self.plan.version(array))
+
+    def keep_as_step_says(self, array) -> None:
+        """Save the array where the results of its step are saved, if they are."""
+        if self.result.step.offloaded:
+            self.offload(array)
+        elif self.result.step.saved:
+            self.keep(array)
+
+    def offload(self, array) -> None:
+        """Save the array in the memory of the CPU."""
+        if isinstance(self.saved, Offloaded):
+            return
+        array = self.plan.stored(array)
+        copy, back = self.plan.moved_to_cpu(array)
+        if copy is array:
+            self.keep(array)
+        else:
+            self.saved = Offloaded(self.plan, lambda: back(copy), None)
 
     def living(self) -> Any:
         """The array itself, as long as it is alive and unchanged."""

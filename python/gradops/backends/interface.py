@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import GRAD, VARIABLE, ArgumentError, BackendError, GradientError, JitError
 from . import tracing
@@ -35,6 +36,19 @@ def required(member: Callable) -> Callable:
 
     absent.required = True
     return absent
+
+
+class Residual(NamedTuple):
+    """A tensor that a derivative saves, and words for where it was made."""
+
+    dtype: str
+    shape: tuple
+    where: str
+
+    @property
+    def bytes(self) -> int:
+        bits = int("".join(filter(str.isdigit, self.dtype.partition("_")[0])) or 8)
+        return math.prod(self.shape) * bits // 8
 
 
 class _Contract:
@@ -393,6 +407,13 @@ class Derivatives(_Contract):
             strategy: ``"reverse-mode"``, ``"forward-mode"``, or None for the cheaper one.
         """
 
+    takes_cheaper: bool = False
+    """True if ``jacobian`` without a strategy takes the one with fewer passes, False if reverse mode."""
+
+    @required
+    def check_dependence(self, at, strict: bool) -> None:
+        """With ``strict``, raise by ``at.check_dependence`` if an output does not depend on an input."""
+
     def hessian(self, at, create_graph: bool, strict: bool, vectorize: bool, strategy: str):
         """The library's own Hessian; NotImplemented: the caller takes the Jacobian of the gradient."""
         return NotImplemented
@@ -428,12 +449,32 @@ class Derivatives(_Contract):
         """
         raise BackendError(f"`checkpoint`: the backend {self.name!r} has no way to run a function again.", argument="f")
 
+    def residuals(self, at, names: list[str]) -> list[Residual]:
+        """The tensors that a reverse-mode derivative at a point saves.
+
+        Args:
+            names: what to call each of the point's inputs.
+        """
+        raise BackendError(
+            f"`print_saved_residuals`: {self.name} does not say what its derivatives save.",
+            argument="args",
+            hint="make the arguments variables: `gradops.Variable(x)`",
+        )
+
     def named(self, x, name: str):
         """Name ``x`` for the policy of the enclosing checkpointed function."""
         return x
 
     def checkpointed(self):
         """A scope whose tensors are recomputed in the backward pass, as far as the library can intercept them."""
+        return contextlib.nullcontext()
+
+    def hooked(self, pack: Callable, unpack: Callable):
+        """Return a scope with hooks on the library's saved tensors, if it takes hooks."""
+        return contextlib.nullcontext()
+
+    def on_cpu(self, pin_memory: bool):
+        """Return a scope with the library's saved tensors in the memory of the CPU, if it takes hooks."""
         return contextlib.nullcontext()
 
     def gradient(self, y, xs: list) -> list:

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .._functions import with_argument_hints
+from ..errors import ArgumentError, Position
 from ..ops import _checks
-from . import on_tape, point
+from . import chunks, on_tape, point
 from .point import EmptyOutput, Point, is_complex, is_empty
 from .reverse import grad, value_and_grad
 from .sparsity.matrices import sparse_hessian, sparse_jacobian
@@ -31,6 +32,7 @@ def jacobian(
     vectorize: bool = False,
     strategy: str | None = None,
     sparse: bool = False,
+    chunk_size: int | None = None,
     *,
     has_aux: bool = False,
 ):
@@ -55,6 +57,8 @@ def jacobian(
             input, both in row-major order. The sparsity pattern, valid for all values of the inputs, is read from a
             recorded program; columns or rows without a common nonzero share a pass (Curtis, Powell & Reid 1974). NumPy
             only. For ``jit(func)`` everything but the passes themselves is done once.
+        chunk_size: the most passes that are batched at once, which bounds the memory; chunks run one after the other,
+            in a compiled function as a loop. 1 batches no passes. With it, ``vectorize`` has no effect.
         has_aux: True if ``func`` returns a pair of its value and auxiliary data. The auxiliary data come from an
             additional call of ``func`` at ``inputs``.
 
@@ -66,7 +70,8 @@ def jacobian(
         GradientError: an independent output with ``strict``; an integer or bool output; with ``sparse`` an input
             that requires a gradient.
         ArgumentTypeError: an input of an integer or bool dtype; with ``sparse`` of another library, or complex.
-        ArgumentError: an unknown ``strategy``; ``create_graph`` with ``sparse``.
+        ArgumentError: an unknown ``strategy``; ``create_graph`` or ``chunk_size`` with ``sparse``; a ``chunk_size``
+            below 1.
         JitError: with ``sparse``, a function that :func:`gradops.jit` cannot trace.
 
     Gradient:
@@ -97,6 +102,7 @@ def jacobian(
     if strategy is not None:
         _checks.choice("jacobian", strategy, STRATEGIES, "strategy")
     _checks.check_flags("jacobian", create_graph=create_graph, strict=strict, vectorize=vectorize, sparse=sparse)
+    chunk_size = checked_chunk_size("jacobian", chunk_size, sparse)
     at = Point(func, inputs, "jacobian", real=True)
     if sparse:
         return sparse_jacobian(at, jvp, vjp, create_graph, strict, strategy)
@@ -106,10 +112,27 @@ def jacobian(
     at.full = not any(map(is_empty, at.leaves))
     if at.full:
         try:
-            return at.derivatives.jacobian(at, *options)
+            if chunk_size is None:
+                return at.derivatives.jacobian(at, *options)
+            if at.derivatives.native:
+                return chunks.jacobian(at, create_graph, strict, strategy, chunk_size)
+            return on_tape.jacobian(at, *options, chunk_size)
         except EmptyOutput:
             at.full = False
-    return point.jacobian(at, lambda full, inputs: jacobian(full, inputs, *options))
+    return point.jacobian(at, lambda full, inputs: jacobian(full, inputs, *options, chunk_size=chunk_size))
+
+
+def checked_chunk_size(name: str, chunk_size, sparse: bool = False) -> int | None:
+    """Return the argument ``chunk_size`` of the function ``name`` after a check."""
+    if chunk_size is None:
+        return None
+    if sparse:
+        raise ArgumentError(
+            f"`{name}`: `chunk_size` must be {{none}} with `sparse`, whose passes are one for each color.",
+            argument="chunk_size",
+            none=Position(None),
+        )
+    return _checks.integer(name, chunk_size, "chunk_size", 1)
 
 
 @takes_structures("squares")
@@ -122,6 +145,7 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
     sparse: bool = False,
+    chunk_size: int | None = None,
     *,
     has_aux: bool = False,
 ):
@@ -129,8 +153,7 @@ def hessian(
 
     Args:
         outer_jacobian_strategy: how the gradient is differentiated: ``"reverse-mode"`` or ``"forward-mode"``.
-        create_graph, strict, vectorize: see :func:`jacobian`.
-        has_aux: see :func:`jacobian`.
+        create_graph, strict, vectorize, chunk_size, has_aux: see :func:`jacobian`.
         sparse: see :func:`jacobian`. The passes are forward-over-reverse products, one for each colour of a star
             colouring (Gebremedhin, Manne & Pothen 2005): a banded or arrow-shaped Hessian needs only a few, whatever
             its size. If ``func`` uses custom derivatives, its Hessian need not be symmetric, and the products are one
@@ -141,7 +164,7 @@ def hessian(
 
     Raises:
         GradientError: an output that is not a floating scalar.
-        ArgumentTypeError, ArgumentError, JitError: with ``sparse``, see :func:`jacobian`.
+        ArgumentTypeError, ArgumentError, JitError: with ``sparse`` or ``chunk_size``, see :func:`jacobian`.
 
     Gradient:
         See :func:`jacobian`.
@@ -175,19 +198,19 @@ def hessian(
     """
     _checks.choice("hessian", outer_jacobian_strategy, STRATEGIES, "outer_jacobian_strategy")
     _checks.check_flags("hessian", create_graph=create_graph, strict=strict, vectorize=vectorize, sparse=sparse)
+    chunk_size = checked_chunk_size("hessian", chunk_size, sparse)
     at = Point(func, inputs, "hessian")
     if sparse:
         return sparse_hessian(at, hvp, create_graph, strict)
+    options = (create_graph, strict, vectorize, outer_jacobian_strategy)
     if any(map(is_empty, at.leaves)):
-        options = (create_graph, strict, vectorize, outer_jacobian_strategy)
-        return point.hessian(at, lambda full, inputs: hessian(full, inputs, *options))
-    found = at.derivatives.hessian(at, create_graph, strict, vectorize, outer_jacobian_strategy)
-    if found is not NotImplemented:
-        return found
+        return point.hessian(at, lambda full, inputs: hessian(full, inputs, *options, chunk_size=chunk_size))
+    if chunk_size is None:
+        found = at.derivatives.hessian(at, *options)
+        if found is not NotImplemented:
+            return found
     gradient = grad(at.call, tuple(range(len(at.leaves))))
-    rows = jacobian(
-        lambda *xs: tuple(gradient(*xs)), tuple(at.leaves), create_graph, strict, vectorize, outer_jacobian_strategy
-    )
+    rows = jacobian(lambda *xs: tuple(gradient(*xs)), tuple(at.leaves), *options, chunk_size=chunk_size)
     return rows if at.several else rows[0][0]
 
 

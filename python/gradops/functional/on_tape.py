@@ -179,7 +179,9 @@ def pushing(at: Point) -> tuple:
 
 
 @register_on_tape
-def jacobian(at: Point, create_graph: bool, strict: bool, vectorize: bool, strategy: str | None):
+def jacobian(
+    at: Point, create_graph: bool, strict: bool, vectorize: bool, strategy: str | None, chunk_size: int | None = None
+):
     made = Recording(at, create_graph)
     variables, outputs = made.variables, made.outputs
     if strategy is None:
@@ -190,7 +192,13 @@ def jacobian(at: Point, create_graph: bool, strict: bool, vectorize: bool, strat
     largest = max((math.prod(n.shape) for n in nodes if n.shape is not None), default=1)
     chunk = max(1, _MAX_BATCH_ELEMENTS // max(largest, 1)) if not made.keep and _batchable(nodes, variables) else 1
     sources, others = (variables, outputs) if forwards else (outputs, variables)
-    in_turn = not made.keep and len(nodes) * sum(map(conversion.size, sources)) > _MAX_UNROLLED_OPERATIONS
+    if chunk_size is not None:
+        chunk = min(chunk, chunk_size)
+    in_turn = (
+        chunk_size is not None
+        or not made.keep
+        and len(nodes) * sum(map(conversion.size, sources)) > _MAX_UNROLLED_OPERATIONS
+    )
 
     def move(source, weights):
         return made.push([source], [weights], strict) if forwards else made.pull([source], [weights], strict)

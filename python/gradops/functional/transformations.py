@@ -310,6 +310,7 @@ def jacobian(
     argnums: int | str | tuple[int | str, ...] = 0,
     has_aux: bool = False,
     strategy: str | None = None,
+    chunk_size: int | None = None,
 ) -> Transformed[P, Any]:
     """A function that returns the Jacobian of ``f``.
 
@@ -318,6 +319,7 @@ def jacobian(
         has_aux: True if ``f`` returns a pair of its value and auxiliary data; these come from another run of ``f``.
         strategy: ``"reverse-mode"``, by rows (``jax.jacrev``); ``"forward-mode"``, by columns (``jax.jacfwd``);
             None selects the cheaper one on the tape and JAX.
+        chunk_size: see :func:`gradops.functional.jacobian`.
 
     Returns:
         A function of the same arguments as ``f`` that returns the Jacobian, or ``(jacobian, aux)``: a structure like
@@ -325,7 +327,7 @@ def jacobian(
         value's shape followed by the argument's.
 
     Raises:
-        The errors of :func:`vjp`; ArgumentError: an unknown ``strategy``.
+        The errors of :func:`vjp`; ArgumentError: an unknown ``strategy``, or a ``chunk_size`` below 1.
 
     Gradient:
         See :func:`gradops.functional.jacobian`, which has PyTorch's arguments, and sparse Jacobians.
@@ -342,28 +344,41 @@ def jacobian(
     """
 
     def derived(run: _Run):
-        rows = matrices.jacobian(run.at.given, tuple(run.at.leaves), strategy=strategy)
+        rows = matrices.jacobian(run.at.given, tuple(run.at.leaves), strategy=strategy, chunk_size=chunk_size)
         return run.value_form, rows
 
     if strategy is not None:
         _checks.choice("jacobian", strategy, matrices.STRATEGIES, "strategy")
-    return Transformed(_derivative("jacobian", derived, f, argnums, has_aux), jacobian, f, argnums, has_aux, strategy)
+    chunk_size = matrices.checked_chunk_size("jacobian", chunk_size)
+    derivative = _derivative("jacobian", derived, f, argnums, has_aux)
+    return Transformed(derivative, jacobian, f, argnums, has_aux, strategy, chunk_size)
 
 
 @overload
 def hessian(
-    f: Differentiable[X, P, All, Any], argnums: Literal[0] = 0, has_aux: Literal[False] = False
+    f: Differentiable[X, P, All, Any],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    chunk_size: int | None = None,
 ) -> Curvature[X, P, All]: ...
 @overload
 def hessian(
-    f: Callable[P, Any], argnums: int | str | tuple[int | str, ...] = 0, has_aux: bool = False
+    f: Callable[P, Any],
+    argnums: int | str | tuple[int | str, ...] = 0,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
 ) -> Transformed[P, Any]: ...
 @with_argument_hints
-def hessian(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, has_aux: bool = False) -> Transformed:
+def hessian(
+    f: Callable,
+    argnums: int | str | tuple[int | str, ...] = 0,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+) -> Transformed:
     """A function that returns the Hessian of ``f``.
 
     Args:
-        f, argnums, has_aux: see :func:`jacobian`.
+        f, argnums, has_aux, chunk_size: see :func:`jacobian`.
 
     Returns:
         A function of the same arguments as ``f`` that returns the Hessian, or ``(hessian, aux)``: a structure like the
@@ -371,7 +386,7 @@ def hessian(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, has_aux
         the value's structure, as in ``jax.hessian``.
 
     Raises:
-        The errors of :func:`vjp`.
+        The errors of :func:`vjp`; ArgumentError: a ``chunk_size`` below 1.
 
     Gradient:
         See :func:`gradops.functional.hessian`, which has PyTorch's arguments, and sparse Hessians.
@@ -396,17 +411,19 @@ def hessian(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, has_aux
                 raise _Several
             return y
 
-        return None, matrices.hessian(scalar, tuple(run.at.leaves))
+        return None, matrices.hessian(scalar, tuple(run.at.leaves), chunk_size=chunk_size)
 
+    chunk_size = matrices.checked_chunk_size("hessian", chunk_size)
     of_scalar = _derivative("hessian", derived, f, argnums, has_aux)
 
     def second(*args, **kwargs):
         try:
             return of_scalar(*args, **kwargs)
         except _Several:
-            return jacobian(jacobian(f, argnums, has_aux), argnums, has_aux)(*args, **kwargs)
+            first = jacobian(f, argnums, has_aux, chunk_size=chunk_size)
+            return jacobian(first, argnums, has_aux, chunk_size=chunk_size)(*args, **kwargs)
 
-    return Transformed(second, hessian, f, argnums, has_aux)
+    return Transformed(second, hessian, f, argnums, has_aux, chunk_size)
 
 
 class _Several(Exception):
@@ -473,7 +490,13 @@ def hvp(f: Callable, primals, tangents):
 
 
 @with_argument_hints
-def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None) -> Transformed[P, R]:
+def vmap(
+    f: Callable[P, R],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_size: int | None = None,
+    chunk_size: int | None = None,
+) -> Transformed[P, R]:
     """A function that applies ``f`` to all slices of its arguments and stacks the results.
 
     Args:
@@ -484,6 +507,8 @@ def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_size: int 
             everything below. Arguments passed by name are mapped over their first dimension.
         out_axes: the position of the mapped dimension in the value: one for all tensors, or a structure of them.
         axis_size: the size of the mapped dimension; needed if all ``in_axes`` are None.
+        chunk_size: the most slices that ``f`` is vectorized over at once, which bounds the memory; chunks run one after
+            the other, in a compiled function as a loop. 1 runs slice by slice, without vectorization; None takes all.
 
     Returns:
         A function of the arguments of ``f``, each with an additional dimension if it is mapped over.
@@ -491,7 +516,8 @@ def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_size: int 
     Raises:
         ShapeError: mapped dimensions of different sizes, or a number in place of a tensor.
         AxisError: an axis out of range.
-        ArgumentError, ArgumentTypeError: axes of another structure; no axis at all and no ``axis_size``.
+        ArgumentError, ArgumentTypeError: axes of another structure; no axis at all and no ``axis_size``; a
+            ``chunk_size`` below 1.
 
     Gradient:
         Through every call, to the arguments and the values ``f`` closes over. ``torch.func.vmap``, ``jax.vmap`` and
@@ -520,6 +546,7 @@ def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_size: int 
         raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))
     if axis_size is not None:
         axis_size = _checks.integer("vmap", axis_size, "axis_size", 0)
+    chunk_size = matrices.checked_chunk_size("vmap", chunk_size)
 
     def mapped(*args, **kwargs):
         leaves, form = _tree.flatten((args, kwargs))
@@ -546,11 +573,11 @@ def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_size: int 
 
         count = sizes.pop() if sizes else None
         rows = rows or [creation.zeros((count,))]
-        found, value = _tree.flatten(map_rows("vmap", run, rows, count, owner))
+        found, value = _tree.flatten(map_rows("vmap", run, rows, count, owner, chunk_size))
         to = _axes(out_axes, value, "out_axes")
         return _tree.unflatten(value, [y if a == 0 else shaping.moveaxis(y, 0, a) for y, a in zip(found, to)])
 
-    return Transformed(mapped, vmap, f, in_axes, out_axes, axis_size)
+    return Transformed(mapped, vmap, f, in_axes, out_axes, axis_size, chunk_size)
 
 
 def _first(x, axis: int):

@@ -118,10 +118,18 @@ by_batches: Callable | None = None
 """The kernel of :func:`vectorized_map` for libraries without one, registered by a floor above."""
 
 
-def map_rows(name: str, function: Callable, rows: list, count: int | None, owner: backends.Backend):
-    """Return ``function`` of the rows of tensors, vectorized or one after the other, stacked."""
+def map_rows(
+    name: str, function: Callable, rows: list, count: int | None, owner: backends.Backend, chunk_size: int | None = None
+):
+    """Return ``function`` of the rows of tensors, vectorized or one after the other, stacked.
+
+    Args:
+        chunk_size: the most rows that are vectorized at once; None for all.
+    """
     kernel = owner.kernel("vectorized_map") or by_batches
-    if count != 0 and kernel is not None and not any_variable(rows):
+    if count != 0 and kernel is not None and chunk_size != 1 and not any_variable(rows):
+        if chunk_size is not None and (count is None or count > chunk_size):
+            return _map_chunks(name, function, rows, count, owner, chunk_size)
         found: list[_tree.Structure] = []
 
         def flat(*leaves):
@@ -140,6 +148,35 @@ def map_rows(name: str, function: Callable, rows: list, count: int | None, owner
         if leaves is not None:
             return _tree.unflatten(found[-1], leaves)
     return map(lambda leaves: function(*leaves), rows)
+
+
+def _map_chunks(name: str, function: Callable, rows: list, count: int | None, owner: backends.Backend, size: int):
+    """Return ``map_rows`` of full chunks, one after the other, followed by the remaining rows."""
+
+    def chunk(xs: list, count: int | None):
+        return map_rows(name, function, xs, count, owner)
+
+    def run(rows):
+        sizes = [shape(x) for x in rows]
+        full = sizes[0][0] // size * size  # a tensor if a graph does not know the number of rows
+        found = map(lambda xs: chunk(xs, size), [reshape(x[:full], (-1, size, *s[1:])) for x, s in zip(rows, sizes)])
+        found = _tree.map_leaves(lambda y: reshape(y, (-1, *shape(y)[2:])), found)
+        if count is None or full != count:
+            rest = chunk([x[full:] for x in rows], None if count is None else count - full)
+            found = _tree.map_leaves(lambda *parts: concatenate(list(parts)), found, rest)
+        leaves, form = _tree.flatten(found)
+        structure[:] = [form]
+        return leaves
+
+    structure: list[_tree.Structure] = []
+    kernel = owner.kernel("map_chunks")
+    try:
+        leaves = run(rows) if kernel is None else kernel(run, rows)
+    except Exception:
+        if kernel is None:
+            raise
+        leaves = run(rows)  # works where a graph reads values, or raises the function's own error
+    return _tree.unflatten(structure[0], leaves)
 
 
 @public

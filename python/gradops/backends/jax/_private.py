@@ -84,5 +84,8 @@ CLOSED_OVER = tuple(
 )
 """JAX's errors when a function with a custom derivative closes over an array that is being differentiated."""
 
+exclude_from_sources = resolve("jax._src.source_info_util.register_exclusion") or (lambda path: None)
+"""Make JAX name the caller's line, not one in this folder, as the source of an operation."""
+
 CALLBACK_LOGGER = "jax._src.callback"
 """The logger that prints callbacks' errors, although JAX also raises them."""

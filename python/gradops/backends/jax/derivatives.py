@@ -18,12 +18,13 @@ from ... import _tree
 from ...errors import GradientError
 from ..interface import looked_at_a_value
 from ..policy import NeedsPolicy, checkpoint_policy, derivative
-from . import control, rules, traces
+from . import checkpointing, control, rules, traces
 from ._private import CLOSED_OVER
 from .checkpointing import checkpoint, checkpointed, named  # noqa: F401
 from .traces import carried  # noqa: F401
 
 stop = jax.lax.stop_gradient
+residuals = checkpointing.residuals
 
 cuts_results = not traces.supported
 """True if a scope cannot intercept operations, so only the results of a decorated function can be detached."""
@@ -247,7 +248,7 @@ def linear_solve(matvec, b, solve):
 def vjp(at, v, create_graph: bool, strict: bool):
     outputs, pull = _pulling(at.run, at.leaves)
     products = pull(at.weights(v, outputs))
-    _check_dependence(at, strict)
+    check_dependence(at, strict)
     return at.outputs(outputs), at.inputs(products)
 
 
@@ -260,12 +261,11 @@ def _pulling(run, leaves: list) -> tuple:
 
 def jvp(at, v, create_graph: bool, strict: bool):
     outputs, products = jax.jvp(lambda *xs: at.run(*xs), tuple(at.leaves), tuple(at.tangents(v)))
-    _check_dependence(at, strict)
+    check_dependence(at, strict)
     return at.outputs(outputs), at.outputs(products)
 
 
-def _check_dependence(at, strict: bool) -> None:
-    """With ``strict``, raise if an output is not computed from an input."""
+def check_dependence(at, strict: bool) -> None:
     if not strict:
         return
     jaxpr = jax.make_jaxpr(lambda *xs: at.run(*xs))(*at.leaves).jaxpr
@@ -275,6 +275,9 @@ def _check_dependence(at, strict: bool) -> None:
         sources.update(dict.fromkeys(equation.outvars, reached))
     found = [set() if hasattr(v, "val") else sources.get(v, set()) for v in jaxpr.outvars]
     at.check_dependence([[i in reached for i in range(len(at.leaves))] for reached in found])
+
+
+takes_cheaper = True
 
 
 @_reverse_mode_errors()
@@ -293,7 +296,7 @@ def jacobian(at, create_graph: bool, strict: bool, vectorize: bool, strategy: st
             found = rows(jax.jacrev)
     else:
         found = rows(jax.jacfwd if strategy == "forward-mode" else jax.jacrev)
-    _check_dependence(at, strict)
+    check_dependence(at, strict)
     return at.rows([list(row) for row in found])
 
 

@@ -65,11 +65,24 @@ def while_loop(holds, step, leaves, bound):
 def vectorized_map(function, rows):
     call = tf.autograph.experimental.do_not_convert(lambda leaves: function(*leaves))
     before = tapes.rows.differentiable
-    tapes.rows.differentiable = before or not tf.executing_eagerly() or tapes.may_record()
+    alone = tf.executing_eagerly() or tapes.rows.in_own_graph
+    tapes.rows.differentiable = before or not alone or tapes.may_record()
     try:
         return tf.vectorized_map(call, list(rows), warn=False)
     finally:
         tapes.rows.differentiable = before
+
+
+def map_chunks(run, rows):
+    """``run(rows)``, a list, as one graph: eager code would trace the function again for each chunk."""
+    if not tf.executing_eagerly():
+        return run(rows)
+    before = tapes.rows.in_own_graph
+    tapes.rows.in_own_graph = not tapes.may_record()
+    try:
+        return tf.function(lambda *rows: run(rows), autograph=False)(*rows)
+    finally:
+        tapes.rows.in_own_graph = before
 
 
 # Functions of NumPy arrays, elementwise or of matrices ----------------------------------------------------------------

@@ -53,13 +53,14 @@ def _transposed(run, inputs: list, tangents: list, results: list) -> list:
 
 
 def _again(run, inputs: list, upstreams) -> list:
-    """The gradients from a second run of ``run``: in forward mode the closure of its gradient function has tangents."""
+    """The gradients from a second run of ``run``, on ``inputs`` that have tangents or are recorded."""
     drawn: list = []
     with tapes.noting(drawn, {}):
         pull = run(*inputs)[1]
     if drawn:
         raise GradientError(
-            "a function with a custom gradient draws random numbers; forward mode would draw different ones.",
+            "a function with a custom gradient draws random numbers; forward mode, or a recorded pass in a "
+            "graph, would draw different ones.",
             argument="f",
             hint="draw them outside and pass them as an argument, or use reverse mode",
         )
@@ -78,7 +79,8 @@ def _custom_eagerly(run, inputs: list) -> list:
         raise tapes.error()
 
     def rule(*upstreams):
-        if tapes.forward_mode():
+        # A pass in a graph, such as one of a vectorized Jacobian, is differentiated by the graph's own operations.
+        if tapes.forward_mode() or not tf.executing_eagerly() and tapes.may_record():
             return _again(run, inputs, upstreams)
         return _linked(tape, inner, inputs, pull, _dense(upstreams))
 
@@ -210,13 +212,13 @@ def _pushing(run, leaves: list):
 def vjp(at, v, create_graph: bool, strict: bool):
     outputs, pull = pulling(at)
     products = pull(at.weights(v, outputs))
-    _check_dependence(at, strict)
+    check_dependence(at, strict)
     return at.outputs(outputs), at.inputs(products)
 
 
 def jvp(at, v, create_graph: bool, strict: bool):
     outputs, products = _push(at.run, at.leaves, at.tangents(v))
-    _check_dependence(at, strict)
+    check_dependence(at, strict)
     return at.outputs(outputs), at.outputs(products)
 
 
@@ -233,8 +235,7 @@ def _push(run, leaves: list, tangents: list) -> tuple:
     return outputs, _dense(products)
 
 
-def _check_dependence(at, strict: bool) -> None:
-    """With ``strict``, raise if an output does not depend on an input."""
+def check_dependence(at, strict: bool) -> None:
     if strict:
         inputs = [tf.identity(x) for x in at.leaves]
         with tf.GradientTape(persistent=True) as tape:
@@ -245,7 +246,7 @@ def _check_dependence(at, strict: bool) -> None:
 
 def jacobian(at, create_graph: bool, strict: bool, vectorize: bool, strategy: str | None):
     rows = _rows(at, vectorize, strategy)
-    _check_dependence(at, strict)
+    check_dependence(at, strict)
     return at.rows(rows)
 
 

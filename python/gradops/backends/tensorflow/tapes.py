@@ -263,9 +263,14 @@ def may_need_gradient(x, seen: set | None = None) -> bool:
 
 
 class Row(threading.local):
-    """Per-thread flag: True while rows of an ``ops.vectorized_map`` are computed that may be differentiated."""
+    """Per-thread flags of ``ops.vectorized_map``.
 
-    differentiable = False
+    Attributes:
+        differentiable: True while rows are computed that may be differentiated.
+        in_own_graph: True while the graph of a map that no tape records is made.
+    """
+
+    differentiable = in_own_graph = False
 
 
 rows = Row()

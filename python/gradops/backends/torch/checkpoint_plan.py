@@ -90,6 +90,12 @@ class TorchPlan(Plan):
         return array.as_strided(shape, stride, offset)
 
     @staticmethod
+    def moved_to_cpu(array):
+        device = array.device
+        with busy, torch.no_grad():
+            return array.cpu(), lambda copy: copy.to(device)
+
+    @staticmethod
     def memory(array):
         return key_of(array)
 
@@ -271,6 +277,9 @@ class _Outside(Source):
 
     def steps(self):
         return () if self.after is None else (self.after,)
+
+    def saved(self):
+        return None if self.input is None else self.input.array
 
     def value(self, results):
         if self.input is not None:

@@ -10,21 +10,26 @@ import contextlib
 import functools
 import threading
 import weakref
+from collections.abc import Callable
+from contextvars import ContextVar
 from typing import NamedTuple
 
+import numpy as np
 import torch
-from torch.autograd.graph import saved_tensors_hooks
+from torch.autograd.graph import save_on_cpu, saved_tensors_hooks
 from torch.overrides import TorchFunctionMode
 from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
 from torch.utils.checkpoint import checkpoint as torch_checkpoint
 
-from ... import _tree
+from ... import _call_sites, _tree
 from ..._tree import items, map_items
 from ...errors import BackendError, GradientError
 from .. import checkpoint_policies as policies
 from .. import tracing
-from ..checkpoint_plan import Drawn, Handle, Input, Origin, Result, Step
+from ..checkpoint_plan import Drawn, Handle, Input, Origin, Result, Step, arrays_held
+from ..interface import Residual
 from . import _private, transforms
+from .base import dtype_name
 from .checkpoint_plan import Storage, TorchPlan, busy, key_of, layout_of, storages
 
 
@@ -263,6 +268,58 @@ def watched(run):
     return watching
 
 
+class _Made(_private.DispatchMode):
+    """Notes which operation made the memory of a tensor, and the line of the user's code."""
+
+    def __init__(self, made: dict):
+        super().__init__()
+        self.made = made
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        known = set(map(key_of, _tensors(args, kwargs or {})))
+        for out in items(result):
+            if isinstance(out, torch.Tensor) and key_of(out) not in known:  # not a view
+                self.made[key_of(out)] = f"output of {func.overloadpacket.__name__}", _call_sites.users_line()
+        return result
+
+
+def residuals(at, names: list[str]) -> list[Residual]:
+    check_hooks("print_saved_residuals")
+    inputs = [x.detach().requires_grad_() for x in at.leaves]
+    made: dict = {key_of(x): (name, "") for x, name in zip(inputs, names)}
+    found: list[Residual] = []
+    seen: dict = {}
+    handles: list[Handle] = []
+
+    def see(t):
+        if isinstance(t, Handle):
+            handles.append(t)
+            return
+        key = key_of(t)
+        if key not in seen:
+            seen[key] = t
+            where, line = made.get(key, ("constant", _call_sites.users_line()))
+            found.append(Residual(dtype_name(t), tuple(t.shape), f"{where} at {line}" if line else where))
+
+    token = _seeing.set(see)
+    try:
+        # Under other hooks a checkpoint scope would end with its block, see `checkpointed`.
+        with torch.enable_grad(), saved_tensors_hooks(_pack, _unpack), _Made(made):
+            outputs = at.run(*inputs)
+        for array in arrays_held(handles):
+            made.setdefault(key_of(array), ("saved by a checkpoint", ""))
+            see(array)
+    finally:
+        _seeing.reset(token)
+    del outputs
+    return found
+
+
+_seeing: ContextVar[Callable | None] = ContextVar("gradops_seeing_residuals", default=None)
+"""A function that sees what a scope's hooks save; None outside of ``print_saved_residuals``."""
+
+
 class _Local(threading.local):
     plan: TorchPlan | None = None
     lasting: saved_tensors_hooks | None = None
@@ -310,8 +367,12 @@ def _pack(t):
     if made is not None and made.alive() and not made.filled_unseen:
         handle = _handle(made, t)
         if handle is not None:
+            if (see := _seeing.get()) is not None:
+                see(handle)
             return handle
         same = [h for h in made.handles if h.origin is not None and h.origin.get() is t]
+    if (see := _seeing.get()) is not None:
+        see(t)
     with busy, torch.no_grad():
         return _Stored(t, weakref.WeakSet(same) if same else ())
 
@@ -333,8 +394,7 @@ def _handle(made: Storage, t) -> Handle | None:
             result = Result(output.step, output.index, None if output.layout == layout else layout, made.writer)
             handle = plan.handle(result, Origin(plan, output.tensor, _private.version(t)) if same else None)
             made.handles[handle] = layout
-            if output.step.saved:
-                handle.keep(t)
+            handle.keep_as_step_says(t)
             return handle
     return None
 
@@ -355,6 +415,35 @@ def _pass() -> dict:
     if task not in _passes:
         _private.after_backward(lambda: _passes.pop(task, None))
     return _passes.setdefault(task, {})
+
+
+def hooked(pack, unpack):
+    """``torch.autograd.graph.saved_tensors_hooks``, whose ``unpack`` may also return a NumPy array."""
+    check_hooks("saved_tensors_hooks")
+
+    def packed(x) -> tuple:
+        return pack(x), x.dtype, x.device
+
+    def unpacked(kept: tuple):
+        found = unpack(kept[0])
+        return torch.as_tensor(found, dtype=kept[1], device=kept[2]) if isinstance(found, np.ndarray) else found
+
+    return saved_tensors_hooks(packed, unpacked)
+
+
+def on_cpu(pin_memory: bool):
+    """``torch.autograd.graph.save_on_cpu``."""
+    check_hooks("save_on_cpu")
+    return save_on_cpu(pin_memory)
+
+
+def check_hooks(name: str) -> None:
+    """Raise if hooks for saved tensors are not allowed here."""
+    if not _private.takes_saved_hooks():
+        raise GradientError(
+            f"{name}: torch.func's transforms do not take hooks for saved tensors.",
+            hint="leave the scope out there; `torch.autograd.grad` and `backward` work with it",
+        )
 
 
 def checkpoint(run, inputs: list, policy: policies.Policy, in_scope):
@@ -380,7 +469,7 @@ def checkpoint(run, inputs: list, policy: policies.Policy, in_scope):
 
 
 def _selective(policy: policies.Policy) -> dict:
-    if policy.names:
+    if policy.named:
         raise BackendError(
             "`checkpoint`: policies of names do not work in a graph of PyTorch's compiler, which keeps no names.",
             argument="policy",
@@ -401,17 +490,21 @@ def _operation_policy(_, func, *args, **kwargs):
 def named(t, name: str):
     """Return ``t``, saved or not as the open scope's policy says for its name."""
     plan = None if tracing.compiling() else _local.plan
-    made = plan.made(key_of(t)) if plan is not None and name in plan.policy.names else None
+    made = plan.made(key_of(t)) if plan is not None and name in plan.policy.named else None
     if plan is None or made is None:
         return t
-    if plan.policy.others:
+    how = plan.policy.saves(name)
+    if not how:
         for output in list(made.outputs):
             plan.free(output.step, t)
         return t
+    for output in made.outputs:
+        output.step.offloaded = how == "offload"
     for handle, layout in made.handles.items():
         if not handle.stale:
-            handle.keep(plan.view(plan.stored(t), layout))
-    made.forget()
+            (handle.offload if how == "offload" else handle.keep)(plan.view(plan.stored(t), layout))
+    if how != "offload":
+        made.forget()
     return t
 
 
@@ -441,11 +534,7 @@ class checkpointed:
 
     def _enter(self):
         _private.private.need(_private.CHECKPOINT, hint="use `gradops.checkpoint(f)`")
-        if not _private.takes_saved_hooks():
-            raise GradientError(
-                "gradient_checkpoint_scope: torch.func's transforms do not take hooks for saved tensors.",
-                hint="leave the scope out there; `torch.autograd.grad` and `backward` work with it",
-            )
+        check_hooks("gradient_checkpoint_scope")
         _forget_failed_passes()
         self.hooks, self.alone = None, False
         if not _ours_on_top():

@@ -21,12 +21,13 @@ from torch.overrides import TorchFunctionMode
 from ... import _tree
 from ...errors import GradientError
 from ..interface import GraphTooLongError, looked, looked_at_a_value
-from . import _private, transforms
-from .checkpointing import checkpoint, checkpointed, named  # noqa: F401
+from . import _private, checkpointing, transforms
+from .checkpointing import checkpoint, checkpointed, hooked, named, on_cpu  # noqa: F401
 from .transforms import Others, reaches_others
 
 results_of, active, eager = _private.results_of, _private.transforming, _private.eager
 _recording = torch.is_grad_enabled
+residuals = checkpointing.residuals
 
 
 def stop(x):
@@ -134,11 +135,9 @@ class _CustomOfSome(torch.autograd.Function):
 
 def _given(g):
     """A copy of a gradient for a user's function, which may write to it."""
-    if (
-        g.__class__ is torch.Tensor and g.layout is torch.strided and not g.is_complex()
-    ):  # `_lazy_clone` has no derivative for complex tensors
-        return _lazy_clone(g)
-    return g.clone()
+    # `_lazy_clone` has no derivative for complex tensors, and copies a batch row by row.
+    plain = g.__class__ is torch.Tensor and g.layout is torch.strided and not g.is_complex()
+    return _lazy_clone(g) if plain and not transforms.wrapped(g) else g.clone()
 
 
 _lazy_clone = _private.lazy_clone
@@ -544,6 +543,22 @@ def jacobian(at, create_graph: bool, strict: bool, vectorize: bool, strategy: st
         return at.rows(transform(_outputs(at, strict), argnums=tuple(range(len(at.leaves))))(*at.leaves))
     how = {"vectorize": vectorize or strategy == "forward-mode", "strategy": strategy or "reverse-mode"}
     return _functional("jacobian", at.call, at, (), create_graph, strict, **how)
+
+
+@_outside_inference_mode
+def check_dependence(at, strict: bool) -> None:
+    if not strict:
+        return
+    if transforms.transforming():
+        _outputs(at, strict)
+    outputs, inputs, _ = _graph_of(at)
+    found = [
+        torch.autograd.grad(y.sum(), inputs, retain_graph=True, allow_unused=True)
+        if y.requires_grad
+        else [None] * len(inputs)
+        for y in outputs
+    ]
+    at.check_dependence([[g is not None for g in row] for row in found])
 
 
 @_outside_inference_mode

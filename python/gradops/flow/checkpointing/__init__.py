@@ -26,9 +26,16 @@ from ...autodiff.variable import Variable, data_of
 from ...backends import checkpoint_policies as policies
 from ...backends import interface, tracing
 from ...backends.checkpoint_plan import Drawn
-from ...backends.checkpoint_policies import save_anything_except_these_names, save_only_these_names
+from ...backends.checkpoint_policies import (
+    save_and_offload_only_these_names,
+    save_anything_except_these_names,
+    save_from_both_policies,
+    save_only_these_names,
+)
 from ...backends.policy import checkpoint_policy
-from ...errors import ArgumentTypeError, TypeOf
+from ...errors import ArgumentError, ArgumentTypeError, TypeOf
+from ...ops import _checks
+from ...ops._structures import check_functions
 from ..custom import _read
 from ..elementary import _Scope
 from ..gradient_functions import is_tensor
@@ -183,6 +190,69 @@ def checkpoint(f: Callable[P, R], policy: policies.Policy | str | None = None) -
     return Transformed(checkpointed, checkpoint, f, chosen)
 
 
+def checkpoint_sequential(functions, segments: int, x, policy: policies.Policy | str | None = None) -> Any:
+    """The value of functions applied one after the other, in segments that are checkpointed, except the last.
+
+    Args:
+        functions: a list of functions of one argument, or an iterable of them such as ``torch.nn.Sequential``.
+        segments: the number of segments, of equal length; the last one also gets the rest. The square root of the
+            number of functions saves the least.
+        x: the argument of the first function: a tensor, a variable, or a structure of them.
+        policy: see :func:`checkpoint`.
+
+    Returns:
+        The value of the last function.
+
+    Raises:
+        ArgumentTypeError: ``functions`` are not functions, or ``segments`` is not an integer.
+        ArgumentError: no functions, or ``segments`` is not between 1 and their number.
+        The errors of :func:`checkpoint`.
+
+    Gradient:
+        Unchanged; after ``torch.utils.checkpoint.checkpoint_sequential``.
+
+    Examples:
+        Ten layers; of three segments, two save their first value only:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> layers = [lambda x: ops.sin(x) + 0.1] * 10
+        >>> def loss(x):
+        ...     return ops.sum(gradops.checkpoint_sequential(layers, 3, x))
+        >>> print(gradops.grad(loss)(np.array([0.1, 0.2])).round(4))
+        [0.2103 0.1474]
+
+    See Also:
+        :func:`checkpoint`.
+    """
+    try:
+        functions = list(functions)
+    except TypeError:
+        raise ArgumentTypeError(
+            "`checkpoint_sequential`: `functions` must be a list of functions; got {functions}.",
+            argument="functions",
+            functions=TypeOf(functions),
+        ) from None
+    check_functions("checkpoint_sequential", **{f"functions[{i}]": f for i, f in enumerate(functions)})
+    segments = _checks.integer("checkpoint_sequential", segments, "segments", 1)
+    if segments > len(functions):
+        raise ArgumentError(
+            f"`checkpoint_sequential`: `segments` must be at most {len(functions)}, the number of functions; "
+            f"got {segments}.",
+            argument="segments",
+        )
+
+    def run(start: int, stop: int) -> Callable:
+        return lambda x: functools.reduce(lambda value, f: f(value), functions[start:stop], x)
+
+    size = len(functions) // segments
+    last = size * (segments - 1)
+    for start in range(0, last, size):
+        x = checkpoint(run(start, start + size), policy)(x)
+    return run(last, len(functions))(x)
+
+
 def _tensor_function(f: Callable, args: tuple, kwargs: dict) -> tuple[Callable, list]:
     """A call of ``f`` as a function of the tensors among its arguments only, and these tensors."""
     leaves, form = _tree.flatten((args, kwargs))
@@ -274,9 +344,12 @@ __all__ = [
     "checkpoint",
     "checkpoint_name",
     "checkpoint_policy",
+    "checkpoint_sequential",
     "generators",
     "gradient_checkpoint_scope",
+    "save_and_offload_only_these_names",
     "save_anything_except_these_names",
+    "save_from_both_policies",
     "save_only_these_names",
 ]
 

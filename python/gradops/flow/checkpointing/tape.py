@@ -16,6 +16,7 @@ from ... import backends
 from ..._scopes import changed
 from ..._tree import items, map_items
 from ...autodiff import state
+from ...autodiff.saved_tensors import from_cpu, to_cpu
 from ...backends import tracing
 from ...backends.checkpoint_plan import Input, Origin, Plan, Result, Step
 from ...ops import _dispatch
@@ -36,6 +37,11 @@ class TapePlan(Plan):
     def view(array, layout):
         shape, dtype, offset, strides = layout
         return np.ndarray(shape, dtype, array, offset, strides)
+
+    @staticmethod
+    def moved_to_cpu(array):
+        copy, place = to_cpu(array)
+        return copy, lambda copy: from_cpu((copy, place))
 
     @staticmethod
     def memory(array):
@@ -87,13 +93,14 @@ def _remember(array, result: Result) -> None:
     except TypeError:  # a NumPy scalar
         return
     _made[key] = result, ref, state.clock()
-    state.packers[:] = [pack]
+    if pack not in state.packers:
+        state.packers.insert(0, pack)
 
 
 def _forget(key: int) -> None:
     _made.pop(key, None)
-    if not _made:
-        state.packers.clear()
+    if not _made and pack in state.packers:
+        state.packers.remove(pack)
 
 
 def forget(arrays) -> None:
@@ -141,25 +148,29 @@ def _packed(value):
     if scope is not None and plan is not scope:
         return value  # saved by the open scope
     handle = plan.handle(result, Origin(plan, ref, since))
-    if result.step.saved:
-        handle.keep(value)
+    handle.keep_as_step_says(value)
     return handle
 
 
 def named(x, name: str):
     """Return a variable ``x``, saved or not as the open scope's policy says for its name."""
     plan, found = open_plan(), _find(x.data)
-    if plan is None or name not in plan.policy.names or found is None or found[0].step.plan is not plan:
+    if plan is None or name not in plan.policy.named or found is None or found[0].step.plan is not plan:
         return x
     result, array = found[0], found[1]()
-    if plan.policy.others:
+    how = plan.policy.saves(name)
+    if not how:
         plan.free(result.step, array)
         return x
+    result.step.offloaded = how == "offload"
     for handle in list(plan.handles.values()):
         its = handle.result
         if its.step is result.step and its.index == result.index:
-            handle.keep(array if its.layout is None else plan.view(array, its.layout))
-    forget([array])
+            (handle.offload if result.step.offloaded else handle.keep)(
+                array if its.layout is None else plan.view(array, its.layout)
+            )
+    if not result.step.offloaded:
+        forget([array])
     return x
 
 

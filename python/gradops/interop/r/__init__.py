@@ -62,6 +62,7 @@ from .functional import (
     gradient,
     is_on_engine,
     objective,
+    saved_residuals,
     sharded_objective,
     sparse,
     value_and_jacobian,

@@ -11,7 +11,7 @@ from ... import functional
 from ...autodiff.variable import data_of
 from ...errors import GradientError
 from ...flow import stop_gradient
-from ...functional import shards
+from ...functional import residuals, shards
 from ...functional.reverse import value_and_grad
 from ...ops import conversion, creation, reductions
 from .arrays import fill, flat
@@ -118,6 +118,18 @@ def sharded_objective(which: str, f: Callable, data) -> Callable:
         return {"value": value, "derivative": result}
 
     return both if which == "both" else total.hessian
+
+
+def saved_residuals(f: Callable, parameters: list[str], *args) -> dict:
+    """Return the columns of R's data frame of the tensors that a derivative saves, and the lines to print."""
+    found = residuals.saved_residuals(f, *args, parameters=parameters)
+    return {
+        "dtype": [x.dtype for x in found],
+        "shape": [" ".join(map(str, x.shape)) for x in found],
+        "bytes": [float(x.bytes) for x in found],
+        "where": [x.where for x in found],
+        "lines": residuals.lines_of(found),
+    }
 
 
 def is_on_engine(data) -> bool:
