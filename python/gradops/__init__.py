@@ -27,7 +27,9 @@ from .ops import mapping, operators, scipy_functions
 if TYPE_CHECKING:
     from . import array_api, functional, inference, numpy, scipy, text
     from .functional import grad, value_and_grad
+    from .functional.ravel import ravel_pytree
     from .functional.reverse import gradient
+    from .functional.rules import custom_vjp
     from .functional.transformations import (
         custom_jvp,
         hessian,
@@ -60,6 +62,7 @@ __all__ = [
     "config",
     "custom_gradient",
     "custom_jvp",
+    "custom_vjp",
     "errors",
     "extend",
     "functional",
@@ -76,6 +79,7 @@ __all__ = [
     "linearize",
     "numpy",
     "ops",
+    "ravel_pytree",
     "save_anything_except_these_names",
     "save_only_these_names",
     "scaled_gradient",
@@ -100,7 +104,9 @@ __dir__, __getattr__ = namespace(
     objects={
         "grad": "functional",
         "value_and_grad": "functional",
+        "custom_vjp": "functional.rules",
         "gradient": "functional.reverse",
+        "ravel_pytree": "functional.ravel",
         **dict.fromkeys(_TRANSFORMATIONS, "functional.transformations"),
     },
 )

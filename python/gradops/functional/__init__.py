@@ -8,11 +8,14 @@ from .reverse import grad, value_and_grad
 from .shapes import ShapeDtypeStruct, eval_shape
 from .shards import objective
 from .sparsity.hessian import SparseHessian
+from .symbolic_zeros import CustomVJPPrimal, SymbolicZero
 from .taylor import jet
 
 __all__ = [
+    "CustomVJPPrimal",
     "ShapeDtypeStruct",
     "SparseHessian",
+    "SymbolicZero",
     "argmin",
     "eval_shape",
     "fisher_product",

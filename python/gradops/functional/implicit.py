@@ -9,7 +9,6 @@ know what a function closes over.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -26,7 +25,9 @@ from ..ops._compose import NUMBERS
 from ..ops._matrices import epsilon
 from ..ops._structures import check_functions
 from . import matrices
+from .ravel import raveled, unraveled
 from .reverse import grad
+from .symbolic_zeros import connected
 from .transformations import linearize, vjp
 
 MAX_ORDER = 3
@@ -325,17 +326,10 @@ class _Unknowns:
                 raise ShapeError(f"`f` must keep the shape {ops.shape(x)} of `x0`; got {ops.shape(y)}.", argument="f")
 
     def vector(self, tree):
-        parts = [ops.reshape(x, (-1,)) for x in _tree.leaves_of(tree)]
-        return parts[0] if len(parts) == 1 else ops.concatenate(parts)
+        return raveled(_tree.leaves_of(tree))
 
     def tree(self, x):
-        if len(self.shapes) == 1:
-            return _tree.unflatten(self.form, [ops.reshape(x, self.shapes[0])])
-        ends = [0]
-        for shape in self.shapes:
-            ends.append(ends[-1] + math.prod(shape))
-        parts = [ops.reshape(x[i:j], s) for i, j, s in zip(ends, ends[1:], self.shapes)]
-        return _tree.unflatten(self.form, parts)
+        return _tree.unflatten(self.form, unraveled(x, self.shapes))
 
     def vector_function(self, x):
         """``f`` as a function from vectors to vectors."""
@@ -365,14 +359,6 @@ class _Unknowns:
         elif self.variable and not isinstance(x, Variable):
             x = wrap(x)
         return self.tree(x)
-
-
-def connected(y) -> bool:
-    """True if a value may have a gradient."""
-    if isinstance(y, Variable):
-        return is_active(y)
-    owner = backends.backend_of(y)
-    return owner is not None and owner.derivatives.records(y)
 
 
 def stepped(residual: Callable, inverse: Callable, x, rest=None, moves: bool = False):

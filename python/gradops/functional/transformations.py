@@ -33,6 +33,7 @@ from .point import Point, is_complex
 from .reverse import chosen_of, grad, positions_of
 from .shapes import filled_with_zeros
 from .structured import pair
+from .symbolic_zeros import connected, filled_zeros, symbolic_zero
 
 
 class _Run:
@@ -643,6 +644,7 @@ class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
         check_functions("custom_jvp", fun=fun)
         self.nondiff_argnums = tuple([_checks.integer("custom_jvp", i, "nondiff_argnums", 0) for i in nondiff_argnums])
         self.rule: Callable | None = None
+        self.symbolic_zeros = False
         functools.update_wrapper(self, fun)
         self.fun, self._arguments = fun, Arguments(fun)
 
@@ -654,18 +656,21 @@ class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
         return self if instance is None else functools.partial(self, instance)
 
     def _made_of(self) -> tuple[Callable, tuple]:
-        return _custom_jvp, (self.fun, self.nondiff_argnums, self.rule)
+        return _custom_jvp, (self.fun, self.nondiff_argnums, self.rule, self.symbolic_zeros)
 
     def __repr__(self) -> str:
         return f"<gradops custom_jvp of {getattr(self.fun, '__qualname__', self.fun)}>"
 
-    def defjvp(self, jvp: Callable) -> Callable:
+    def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
         """Set the rule.
 
-        ``jvp(primals, tangents)`` returns the value and its tangent. Returns ``jvp``, to be a decorator.
+        ``jvp(primals, tangents)`` returns the value and its tangent. With ``symbolic_zeros``, the tangent of a tensor
+        that is not differentiated is a :class:`gradops.functional.SymbolicZero`, which the rule may also return.
+        Returns ``jvp``, to be a decorator.
         """
         check_functions("custom_jvp.defjvp", jvp=jvp)
-        self.rule = jvp
+        _checks.check_flags("custom_jvp.defjvp", symbolic_zeros=symbolic_zeros)
+        self.rule, self.symbolic_zeros = jvp, symbolic_zeros
         return jvp
 
     def defjvps(self, *jvps: Callable | None) -> None:
@@ -675,20 +680,13 @@ class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
 
         def rule(*given):
             *fixed, primals, tangents = given
-            value = call(*self._filled(fixed, primals))
+            value = call(*with_fixed(self.nondiff_argnums, fixed, primals))
             parts = [jvp(t, value, *primals) for jvp, t in zip(jvps, tangents) if jvp is not None and t is not None]
             if not parts:
                 return value, _tree.map_leaves(creation.zeros_like, value)
             return value, functools.reduce(lambda a, b: _tree.map_leaves(elementwise.add, a, b), parts)
 
-        self.rule = rule
-
-    def _filled(self, fixed, primals) -> list:
-        """All arguments in order, merged from arguments without and with tangents."""
-        args = list(primals)
-        for i, x in sorted(zip(self.nondiff_argnums, fixed)):
-            args.insert(i, x)
-        return args
+        self.rule, self.symbolic_zeros = rule, False
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         rule = self.rule
@@ -699,17 +697,12 @@ class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
                 argument="fun",
                 hint="give it one by `f.defjvp(rule)`",
             )
-        given, named = self._arguments.positional(args, kwargs)
-        if named:
-            raise ArgumentError(
-                f"a `custom_jvp` function takes its arguments by position; got {', '.join(named)} by name.",
-                argument="fun",
-            )
-        given = (*given, *self._arguments.defaults_after(len(given)))
+        given = arguments_by_position("custom_jvp", self._arguments, args, kwargs)
         fixed = [given[i] for i in self.nondiff_argnums]
         primals = [x for i, x in enumerate(given) if i not in self.nondiff_argnums]
         leaves, form = _tree.flatten(primals)
-        places = [i for i, x in enumerate(leaves) if _moves(x)]
+        places = [i for i, x in enumerate(leaves) if _moves(x) and (not self.symbolic_zeros or connected(x))]
+        still = [symbolic_zero(x) if self.symbolic_zeros else 0.0 if type(x) is float else None for x in leaves]
 
         def filled(xs, others):
             found = dict(zip(places, xs))
@@ -717,22 +710,22 @@ class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
 
         def run(*xs):
             parts = filled(xs, leaves)
-            value = fun(*self._filled(fixed, parts))
+            value = fun(*with_fixed(self.nondiff_argnums, fixed, parts))
             like, value_form = _tree.flatten(value)
 
             def tangent(*ts):
                 with changed(_applied, (*_applied.get(), (self, ts))):
-                    made = rule(*fixed, parts, filled(ts, [0.0 if type(x) is float else None for x in leaves]))
+                    made = rule(*fixed, parts, filled(ts, still))
                 if not isinstance(made, (tuple, list)) or len(made) != 2:
                     raise GradientError(
                         "the rule of a `custom_jvp` must return a pair of the value and its tangent; got {given}.",
                         argument="rule",
                         given=TypeOf(made),
                     )
-                return _smooth(_like(made[1], like, value_form), like)
+                return _smooth(_like(filled_zeros(made[1], value), like, value_form), like)
 
             def body(*xs):
-                return _smooth(_tree.leaves_of(fun(*self._filled(fixed, filled(xs, leaves)))), like)
+                return _smooth(_tree.leaves_of(fun(*with_fixed(self.nondiff_argnums, fixed, filled(xs, leaves)))), like)
 
             def pull(upstream):
                 within = _transposing.get()
@@ -757,10 +750,30 @@ class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
         return custom_gradient(run)(*given_to) if places and not on_tangents else fun(*given)
 
 
-def _custom_jvp(fun: Callable, nondiff_argnums: tuple[int, ...], rule: Callable | None) -> custom_jvp:
+def _custom_jvp(
+    fun: Callable, nondiff_argnums: tuple[int, ...], rule: Callable | None, symbolic_zeros: bool = False
+) -> custom_jvp:
     made: custom_jvp = custom_jvp(fun, nondiff_argnums)
-    made.rule = rule
+    made.rule, made.symbolic_zeros = rule, symbolic_zeros
     return made
+
+
+def arguments_by_position(name: str, arguments: Arguments, args: tuple, kwargs: dict) -> tuple:
+    """All arguments of a call of a function with a custom rule, by position, completed by defaults."""
+    given, named = arguments.positional(args, kwargs)
+    if named:
+        raise ArgumentError(
+            f"a `{name}` function takes its arguments by position; got {', '.join(named)} by name.", argument="fun"
+        )
+    return (*given, *arguments.defaults_after(len(given)))
+
+
+def with_fixed(positions: tuple[int, ...], fixed, primals) -> list:
+    """All arguments in order: the ``fixed`` ones, which are not differentiated, at ``positions``, and the others."""
+    args = list(primals)
+    for i, x in sorted(zip(positions, fixed), key=lambda pair: pair[0]):
+        args.insert(i, x)
+    return args
 
 
 def _differentiated_with(xs: list, ts: tuple) -> bool:
