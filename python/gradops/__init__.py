@@ -27,9 +27,10 @@ from .ops import mapping, operators, scipy_functions
 if TYPE_CHECKING:
     from . import array_api, functional, inference, numpy, scipy, text
     from .functional import grad, value_and_grad
+    from .functional.collectives import axis_index, pmax, pmean, pmin, psum
     from .functional.ravel import ravel_pytree
     from .functional.reverse import gradient
-    from .functional.rules import custom_vjp
+    from .functional.rules import custom_vjp, custom_vmap
     from .functional.transformations import (
         custom_jvp,
         hessian,
@@ -56,6 +57,7 @@ __all__ = [
     "Parameter",
     "Variable",
     "autodiff",
+    "axis_index",
     "checkpoint",
     "checkpoint_name",
     "checkpoint_policy",
@@ -63,6 +65,7 @@ __all__ = [
     "custom_gradient",
     "custom_jvp",
     "custom_vjp",
+    "custom_vmap",
     "errors",
     "extend",
     "functional",
@@ -79,6 +82,10 @@ __all__ = [
     "linearize",
     "numpy",
     "ops",
+    "pmax",
+    "pmean",
+    "pmin",
+    "psum",
     "ravel_pytree",
     "save_anything_except_these_names",
     "save_only_these_names",
@@ -104,7 +111,8 @@ __dir__, __getattr__ = namespace(
     objects={
         "grad": "functional",
         "value_and_grad": "functional",
-        "custom_vjp": "functional.rules",
+        **dict.fromkeys(("axis_index", "pmax", "pmean", "pmin", "psum"), "functional.collectives"),
+        **dict.fromkeys(("custom_vjp", "custom_vmap"), "functional.rules"),
         "gradient": "functional.reverse",
         "ravel_pytree": "functional.ravel",
         **dict.fromkeys(_TRANSFORMATIONS, "functional.transformations"),

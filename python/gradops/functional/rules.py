@@ -1,4 +1,4 @@
-"""``custom_vjp``: a custom gradient by JAX's names, a forward function with residuals and a backward function."""
+"""``custom_vjp`` and ``custom_vmap``: functions with rules for their cotangents, and for all rows of a map."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import Any, Generic, overload
 
 from .. import _functions, _tree
 from ..annotations import P, R
-from ..errors import GradientError, TypeOf
+from ..errors import ArgumentError, GradientError, TypeOf
 from ..flow import custom_gradient
 from ..flow.gradient_functions import _align, is_tensor
 from ..flow.signatures import Arguments
 from ..ops import _checks
 from ..ops._structures import check_functions
-from .symbolic_zeros import CustomVJPPrimal, SymbolicZero, connected, symbolic_zero
-from .transformations import _moves, arguments_by_position, with_fixed
+from .row_rules import call_by_rule
+from .symbolic_zeros import CustomVJPPrimal, SymbolicZero, connected, moves, symbolic_zero
+from .transformations import arguments_by_position, vjp, with_fixed
 
 
 class custom_vjp(_functions.Made, Generic[P, R], is_public=True):
@@ -120,15 +121,15 @@ class custom_vjp(_functions.Made, Generic[P, R], is_public=True):
         fixed = [given[i] for i in self.nondiff_argnums]
         primals = [x for i, x in enumerate(given) if i not in self.nondiff_argnums]
         leaves, form = _tree.flatten(primals)
-        places = [i for i, x in enumerate(leaves) if _moves(x)]
-        perturbed = [i in places and connected(x) for i, x in enumerate(leaves)]
+        places = [i for i, x in enumerate(leaves) if is_tensor(x)]
+        perturbed = [moves(x) and connected(x) for x in leaves]
         if not any(perturbed):
             return fun(*given)
 
         def run(*xs):
             values = _tree.filled(leaves, places, xs)
             if symbolic:
-                values = [CustomVJPPrimal(x, p) if is_tensor(x) else x for x, p in zip(values, perturbed)]
+                values = [CustomVJPPrimal(x, p) if _checks.is_numeric(x) else x for x, p in zip(values, perturbed)]
             made = fwd(*with_fixed(self.nondiff_argnums, fixed, _tree.unflatten(form, values)))
             if not isinstance(made, (tuple, list)) or len(made) != 2:
                 raise GradientError(
@@ -137,14 +138,16 @@ class custom_vjp(_functions.Made, Generic[P, R], is_public=True):
                     given=TypeOf(made),
                 )
             value, residuals = made
-            zeros = [None if _moves(y) or type(y) is float else symbolic_zero(y) for y in _tree.leaves_of(value)]
+            zeros = [None if moves(y) or type(y) is float else symbolic_zero(y) for y in _tree.leaves_of(value)]
 
             def pull(upstream):
                 if symbolic and any(zeros):
                     cotangents, its = _tree.flatten(upstream)
                     upstream = _tree.unflatten(its, [u if z is None else z for u, z in zip(cotangents, zeros)])
                 found = _cotangents(bwd(*fixed, residuals, upstream), primals)
-                return tuple([None if isinstance(found[i], SymbolicZero) else found[i] for i in places])
+                return tuple(
+                    [found[i] if perturbed[i] and not isinstance(found[i], SymbolicZero) else None for i in places]
+                )
 
             return value, pull
 
@@ -171,4 +174,130 @@ def _cotangents(result, primals: list) -> list:
 def _custom_vjp(fun: Callable, nondiff_argnums: tuple[int, ...], rules: tuple | None) -> custom_vjp:
     made: custom_vjp = custom_vjp(fun, nondiff_argnums)
     made.rules = rules
+    return made
+
+
+class custom_vmap(_functions.Made, Generic[P, R], is_public=True):
+    """A function with a rule of its own for :func:`gradops.vmap`.
+
+    Put ``@custom_vmap`` before the function and ``@f.def_vmap`` before its rule. ``rule(axis_size, in_batched, *args)``
+    gets the number of rows; for each argument, in its structure, True if it has rows; and the arguments, whose rows are
+    along the first dimension. It returns the values of all rows and, in their structure, True for those with rows along
+    the first dimension. After ``jax.custom_batching.custom_vmap``.
+
+    Args:
+        fun: a function of tensors and structures of tensors that returns a tensor or a structure of tensors.
+
+    Returns:
+        A function of the same arguments.
+
+    Raises:
+        GradientError: the function is called without a rule, or the rule does not return a pair.
+        ArgumentError: from ``vmap``: the rule's second value has another structure than the first.
+
+    Gradient:
+        That of ``fun``; the rule computes values only. To give the gradient a rule, decorate the function by
+        :class:`gradops.custom_vjp` as well. The rule is used on NumPy, PyTorch and JAX, also by ``torch.vmap`` and
+        ``jax.vmap`` themselves. TensorFlow has no such rules: there, and where ``vmap`` runs row by row, ``fun`` is
+        called.
+
+    Examples:
+        One product with a matrix for all rows:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> a = np.array([[1.0, 2.0], [3.0, 4.0]])
+        >>> @gradops.custom_vmap
+        ... def product(x):
+        ...     return ops.matmul(a, x)
+        >>> @product.def_vmap
+        ... def rule(axis_size, in_batched, x):
+        ...     print("all", axis_size, "rows")
+        ...     return ops.matmul(x, a.T), True
+        >>> print(gradops.vmap(product)(np.eye(2)))
+        all 2 rows
+        [[1. 3.]
+         [2. 4.]]
+        >>> print(gradops.grad(lambda x: ops.sum(product(x)))(np.ones(2)))
+        [4. 6.]
+
+    See Also:
+        :func:`gradops.vmap`; :class:`gradops.custom_vjp`.
+    """
+
+    def __init__(self, fun: Callable[P, R]):
+        check_functions("custom_vmap", fun=fun)
+        self.rule: Callable | None = None
+        functools.update_wrapper(self, fun)
+        self.fun, self._arguments = fun, Arguments(fun)
+
+    @overload
+    def __get__(self, instance: None, owner=None) -> custom_vmap[P, R]: ...
+    @overload
+    def __get__(self, instance: object, owner=None) -> Callable[..., R]: ...
+    def __get__(self, instance, owner=None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def _made_of(self) -> tuple[Callable, tuple]:
+        return _custom_vmap, (self.fun, self.rule)
+
+    def __repr__(self) -> str:
+        return f"<gradops custom_vmap of {getattr(self.fun, '__qualname__', self.fun)}>"
+
+    def def_vmap(self, vmap_rule: Callable) -> Callable:
+        """Set the rule, ``vmap_rule(axis_size, in_batched, *args)``. Returns it, to be a decorator."""
+        check_functions("custom_vmap.def_vmap", vmap_rule=vmap_rule)
+        self.rule = vmap_rule
+        return vmap_rule
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        rule, fun = self.rule, self.fun
+        if rule is None:
+            raise GradientError(
+                f"the `custom_vmap` function {getattr(self.fun, '__name__', self.fun)!r} has no rule.",
+                argument="fun",
+                hint="give it one by `f.def_vmap(rule)`",
+            )
+        leaves, form = _tree.flatten(arguments_by_position("custom_vmap", self._arguments, args, kwargs))
+        box: dict[str, Any] = {}
+
+        def flat(*xs):
+            found, box["form"] = _tree.flatten(fun(*_tree.unflatten(form, _tree.filled(leaves, places, xs))))
+            return found
+
+        def of_rows(size: int, in_batched: list, xs: list) -> tuple[list, list]:
+            have = _tree.filled([False] * len(leaves), places, in_batched)
+            given = _tree.unflatten(form, _tree.filled(leaves, places, xs))
+            made = rule(size, list(_tree.unflatten(form, have)), *given)
+            if not isinstance(made, (tuple, list)) or len(made) != 2:
+                raise GradientError(
+                    "the rule of a `custom_vmap` must return a pair of the values and True for those with rows; got "
+                    "{given}.",
+                    argument="rule",
+                    given=TypeOf(made),
+                )
+            ys, box["form"] = _tree.flatten(made[0])
+            out, its = _tree.flatten(made[1])
+            if its != box["form"]:
+                raise ArgumentError(
+                    f"the rule of a `custom_vmap` must return True or False for each value, in the structure "
+                    f"{box['form']}; got {its}.",
+                    argument="rule",
+                )
+            return ys, out
+
+        places = [i for i, x in enumerate(leaves) if is_tensor(x)]
+
+        def gradient(xs: list, moved: list[int], upstream) -> tuple:
+            back = vjp(lambda *moving: flat(*_tree.filled(xs, moved, moving)), *[xs[i] for i in moved])[1]
+            return back(upstream)
+
+        values = call_by_rule(flat, of_rows, [leaves[i] for i in places], gradient)
+        return _tree.unflatten(box["form"], values)
+
+
+def _custom_vmap(fun: Callable, rule: Callable | None) -> custom_vmap:
+    made: custom_vmap = custom_vmap(fun)
+    made.rule = rule
     return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .. import _tree, backends
+from .. import _tree, backends, dtypes
 from ..autodiff.variable import Variable, is_active
 from ..flow.gradient_functions import is_tensor
 from ..ops import conversion, creation
@@ -43,10 +43,10 @@ class SymbolicZero(ShapeDtypeStruct):
 
 
 class CustomVJPPrimal(NamedTuple):
-    """A tensor among the arguments of a rule ``fwd`` that is set with ``symbolic_zeros=True``.
+    """A tensor or number among the arguments of a rule ``fwd`` that is set with ``symbolic_zeros=True``.
 
     Args:
-        value: the tensor.
+        value: the tensor or number.
         perturbed: True if it may be differentiated; False only if its gradient is not needed.
 
     Examples:
@@ -69,6 +69,11 @@ class CustomVJPPrimal(NamedTuple):
 
     value: Any
     perturbed: bool
+
+
+def moves(x) -> bool:
+    """True if an argument, or a part of one, has tangents."""
+    return is_tensor(x) and dtypes.is_floating(conversion.dtype(x))
 
 
 def connected(y) -> bool:

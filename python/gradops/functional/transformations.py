@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, overload
 
 import numpy as np
 
-from .. import _functions, _tree, backends, dtypes
+from .. import _functions, _tree, backends
 from .._functions import Transformed, with_argument_hints
 from .._scopes import changed
 from ..annotations import P, R, X
@@ -29,11 +29,12 @@ from ..ops._structures import as_tensor, check_functions, owner_of
 from ..ops.mapping import map_rows
 from ..ops.properties import known_sizes
 from . import matrices
+from .collectives import named_rows
 from .point import Point, is_complex
 from .reverse import chosen_of, grad, positions_of
 from .shapes import filled_with_zeros
 from .structured import pair
-from .symbolic_zeros import connected, filled_zeros, symbolic_zero
+from .symbolic_zeros import connected, filled_zeros, moves, symbolic_zero
 
 
 class _Run:
@@ -465,7 +466,13 @@ def hvp(f: Callable, primals, tangents):
 
 
 @with_argument_hints
-def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None) -> Transformed[P, R]:
+def vmap(
+    f: Callable[P, R],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_size: int | None = None,
+    axis_name: Any = None,
+) -> Transformed[P, R]:
     """A function that applies ``f`` to all slices of its arguments and stacks the results.
 
     Args:
@@ -476,6 +483,8 @@ def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_size: int 
             everything below. Arguments passed by name are mapped over their first dimension.
         out_axes: the position of the mapped dimension in the value: one for all tensors, or a structure of them.
         axis_size: the size of the mapped dimension; needed if all ``in_axes`` are None.
+        axis_name: a name of the mapped dimension, for :func:`psum`, :func:`pmean`, :func:`pmax`, :func:`pmin` and
+            :func:`axis_index` in ``f``. All rows are then computed at once, on NumPy, PyTorch and JAX.
 
     Returns:
         A function of the arguments of ``f``, each with an additional dimension if it is mapped over.
@@ -538,11 +547,15 @@ def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_size: int 
 
         count = sizes.pop() if sizes else None
         rows = rows or [creation.zeros((count,))]
-        found, value = _tree.flatten(map_rows("vmap", run, rows, count, owner))
+        if axis_name is None:
+            stacked = map_rows("vmap", run, rows, count, owner)
+        else:
+            stacked = named_rows(axis_name, run, rows, conversion.shape(rows[0])[0], owner)
+        found, value = _tree.flatten(stacked)
         to = _axes(out_axes, value, "out_axes")
         return _tree.unflatten(value, [y if a == 0 else shaping.moveaxis(y, 0, a) for y, a in zip(found, to)])
 
-    return Transformed(mapped, vmap, f, in_axes, out_axes, axis_size)
+    return Transformed(mapped, vmap, f, in_axes, out_axes, axis_size, axis_name)
 
 
 def _first(x, axis: int):
@@ -701,7 +714,7 @@ class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
         fixed = [given[i] for i in self.nondiff_argnums]
         primals = [x for i, x in enumerate(given) if i not in self.nondiff_argnums]
         leaves, form = _tree.flatten(primals)
-        places = [i for i, x in enumerate(leaves) if _moves(x) and (not self.symbolic_zeros or connected(x))]
+        places = [i for i, x in enumerate(leaves) if moves(x) and (not self.symbolic_zeros or connected(x))]
         still = [symbolic_zero(x) if self.symbolic_zeros else 0.0 if type(x) is float else None for x in leaves]
 
         def filled(xs, others):
@@ -782,14 +795,9 @@ def _differentiated_with(xs: list, ts: tuple) -> bool:
     return backend is not None and backend.derivatives.together(xs, ts)
 
 
-def _moves(x) -> bool:
-    """True if an argument, or a part of one, has tangents."""
-    return is_tensor(x) and dtypes.is_floating(conversion.dtype(x))
-
-
 def _smooth(values: list, like: list) -> list:
     """The elements of ``values`` whose counterparts in ``like`` are floating."""
-    return [v for v, y in zip(values, like) if type(y) is float or _moves(y)]
+    return [v for v, y in zip(values, like) if type(y) is float or moves(y)]
 
 
 def _like(tangent, like: list, form: _tree.Structure) -> list:

@@ -6,6 +6,7 @@ import builtins
 import functools
 import re
 from collections.abc import Callable
+from typing import Any
 
 from .. import _tree, backends
 from .._functions import Transformed
@@ -122,24 +123,33 @@ def map_rows(name: str, function: Callable, rows: list, count: int | None, owner
     """Return ``function`` of the rows of tensors, vectorized or one after the other, stacked."""
     kernel = owner.kernel("vectorized_map") or by_batches
     if count != 0 and kernel is not None and not any_variable(rows):
-        found: list[_tree.Structure] = []
-
-        def flat(*leaves):
-            given, result = _tree.flatten(function(*leaves))
-            found.append(result)
-            if any_variable(given):
-                raise Recorded
-            return [as_tensor(name, x, owner, "function") for x in given]
-
         try:
-            leaves = kernel(flat, rows)
+            return vectorized_rows(name, function, rows, owner)
         except owner.unwinds:
             raise
         except Exception:  # the loop below works, or raises the function's own error
-            leaves = None
-        if leaves is not None:
-            return _tree.unflatten(found[-1], leaves)
+            pass
     return map(lambda leaves: function(*leaves), rows)
+
+
+def vectorized_rows(name: str, function: Callable, rows: list, owner: backends.Backend, **settings):
+    """Return ``function`` of the rows of tensors, stacked, in one call; ``settings`` are those of the library's map.
+
+    Raises:
+        Recorded: ``function`` returns a variable.
+    """
+    kernel: Any = owner.kernel("vectorized_map") or by_batches
+    found: list[_tree.Structure] = []
+
+    def flat(*leaves):
+        given, result = _tree.flatten(function(*leaves))
+        found.append(result)
+        if any_variable(given):
+            raise Recorded
+        return [as_tensor(name, x, owner, "function") for x in given]
+
+    leaves = kernel(flat, rows, **settings)
+    return _tree.unflatten(found[-1], leaves)
 
 
 @public
