@@ -27,6 +27,7 @@ from .ops import mapping, operators, scipy_functions
 if TYPE_CHECKING:
     from . import array_api, functional, inference, numpy, scipy, text
     from .functional import grad, value_and_grad
+    from .functional.closures import closure_convert
     from .functional.collectives import axis_index, pmax, pmean, pmin, psum
     from .functional.ravel import ravel_pytree
     from .functional.reverse import gradient
@@ -61,6 +62,7 @@ __all__ = [
     "checkpoint",
     "checkpoint_name",
     "checkpoint_policy",
+    "closure_convert",
     "config",
     "custom_gradient",
     "custom_jvp",
@@ -113,6 +115,7 @@ __dir__, __getattr__ = namespace(
         "value_and_grad": "functional",
         **dict.fromkeys(("axis_index", "pmax", "pmean", "pmin", "psum"), "functional.collectives"),
         **dict.fromkeys(("custom_vjp", "custom_vmap"), "functional.rules"),
+        "closure_convert": "functional.closures",
         "gradient": "functional.reverse",
         "ravel_pytree": "functional.ravel",
         **dict.fromkeys(_TRANSFORMATIONS, "functional.transformations"),

@@ -26,7 +26,7 @@ _axes: ContextVar[dict[Any, Any]] = ContextVar("gradops_axes", default={})  # no
 """The numbers of the rows of the enclosing maps, by the maps' names; on JAX the backend."""
 
 
-def named_rows(axis_name, function: Callable, rows: list, count: int, owner: backends.Backend):
+def named_rows(axis_name, function: Callable, rows: list, count: int, owner: backends.Backend, **settings):
     """``function`` of the rows of tensors, stacked; reductions inside of it may name the rows by ``axis_name``.
 
     Raises:
@@ -43,7 +43,9 @@ def named_rows(axis_name, function: Callable, rows: list, count: int, owner: bac
     try:
         if jax:
             return vectorized_rows("vmap", lambda *xs: named(owner, *xs), rows, owner, axis_name=axis_name)
-        return vectorized_rows("vmap", named, [owner.convert(np.arange(count), like=data_of(rows[0])), *rows], owner)
+        return vectorized_rows(
+            "vmap", named, [owner.convert(np.arange(count), like=data_of(rows[0])), *rows], owner, **settings
+        )
     except Recorded as error:
         raise _refusal("variables") from error
 

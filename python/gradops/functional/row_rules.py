@@ -22,8 +22,14 @@ def call_by_rule(function: Callable, rule: Callable, xs: list, gradient: Callabl
     def values(*xs) -> list:
         if call is None:
             return function(*xs)
-        found = call(function, rule, [data_of(x) if isinstance(x, Variable) else stop_gradient(x) for x in xs])
-        return [as_tensor("custom_vmap", y, owner, "rule") for y in found]
+        return call(on_row, on_rows, [data_of(x) if isinstance(x, Variable) else stop_gradient(x) for x in xs])
+
+    def on_row(*xs) -> list:
+        return [as_tensor("custom_vmap", y, owner, "fun") for y in function(*xs)]
+
+    def on_rows(size: int, in_batched: list, xs: list) -> tuple[list, list]:
+        ys, out = rule(size, in_batched, xs)
+        return [as_tensor("custom_vmap", y, owner, "rule") for y in ys], out
 
     places = [i for i, x in enumerate(xs) if moves(x)]
 

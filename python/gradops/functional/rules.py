@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any, Generic, overload
 
 from .. import _functions, _tree
+from .._scopes import changed
 from ..annotations import P, R
 from ..errors import ArgumentError, GradientError, TypeOf
 from ..flow import custom_gradient
@@ -17,6 +19,9 @@ from ..ops._structures import check_functions
 from .row_rules import call_by_rule
 from .symbolic_zeros import CustomVJPPrimal, SymbolicZero, connected, moves, symbolic_zero
 from .transformations import arguments_by_position, vjp, with_fixed
+
+_running: ContextVar[tuple] = ContextVar("gradops_running_rules", default=())
+"""The functions whose ``fwd`` is running, outermost first."""
 
 
 class custom_vjp(_functions.Made, Generic[P, R], is_public=True):
@@ -126,30 +131,39 @@ class custom_vjp(_functions.Made, Generic[P, R], is_public=True):
         if not any(perturbed):
             return fun(*given)
 
-        def run(*xs):
+        def forward(xs) -> tuple:
             values = _tree.filled(leaves, places, xs)
             if symbolic:
                 values = [CustomVJPPrimal(x, p) if _checks.is_numeric(x) else x for x, p in zip(values, perturbed)]
-            made = fwd(*with_fixed(self.nondiff_argnums, fixed, _tree.unflatten(form, values)))
+            with changed(_running, (*_running.get(), self)):
+                made = fwd(*with_fixed(self.nondiff_argnums, fixed, _tree.unflatten(form, values)))
             if not isinstance(made, (tuple, list)) or len(made) != 2:
                 raise GradientError(
                     "the `fwd` of a `custom_vjp` must return a pair of the value and the residuals; got {given}.",
                     argument="fwd",
                     given=TypeOf(made),
                 )
-            value, residuals = made
-            zeros = [None if moves(y) or type(y) is float else symbolic_zero(y) for y in _tree.leaves_of(value)]
+            return tuple(made)
 
-            def pull(upstream):
-                if symbolic and any(zeros):
-                    cotangents, its = _tree.flatten(upstream)
-                    upstream = _tree.unflatten(its, [u if z is None else z for u, z in zip(cotangents, zeros)])
-                found = _cotangents(bwd(*fixed, residuals, upstream), primals)
-                return tuple(
-                    [found[i] if perturbed[i] and not isinstance(found[i], SymbolicZero) else None for i in places]
+        def backward(value, residuals, upstream) -> tuple:
+            if symbolic:
+                leaves, its = _tree.flatten(upstream)
+                pairs = zip(leaves, _tree.leaves_of(value))
+                upstream = _tree.unflatten(
+                    its, [u if moves(y) or type(y) is float else symbolic_zero(y) or u for u, y in pairs]
                 )
+            found = _cotangents(bwd(*fixed, residuals, upstream), primals)
+            found = [g if p and not isinstance(g, SymbolicZero) else None for g, p in zip(found, perturbed)]
+            return tuple([found[i] for i in places])
 
-            return value, pull
+        def run(*xs):
+            if self not in _running.get():
+                value, residuals = forward(xs)
+                return value, lambda upstream: backward(value, residuals, upstream)
+            # `fwd` calls its own function. Another call of `fwd` for its value would call it again, without end.
+            values = _tree.unflatten(form, _tree.filled(leaves, places, xs))
+            value = fun(*with_fixed(self.nondiff_argnums, fixed, values))
+            return value, lambda upstream: backward(*forward(xs), upstream)
 
         return custom_gradient(run)(*[leaves[i] for i in places])
 

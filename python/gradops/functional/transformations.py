@@ -26,7 +26,7 @@ from ..flow.signatures import Arguments
 from ..ops import _checks, conversion, creation, elementwise, shaping
 from ..ops._matrices import epsilon
 from ..ops._structures import as_tensor, check_functions, owner_of
-from ..ops.mapping import map_rows
+from ..ops.mapping import map_rows, vectorized_rows
 from ..ops.properties import known_sizes
 from . import matrices
 from .collectives import named_rows
@@ -472,6 +472,7 @@ def vmap(
     out_axes: Any = 0,
     axis_size: int | None = None,
     axis_name: Any = None,
+    randomness: str | None = None,
 ) -> Transformed[P, R]:
     """A function that applies ``f`` to all slices of its arguments and stacks the results.
 
@@ -485,6 +486,8 @@ def vmap(
         axis_size: the size of the mapped dimension; needed if all ``in_axes`` are None.
         axis_name: a name of the mapped dimension, for :func:`psum`, :func:`pmean`, :func:`pmax`, :func:`pmin` and
             :func:`axis_index` in ``f``. All rows are then computed at once, on NumPy, PyTorch and JAX.
+        randomness: on PyTorch, what its random functions do in ``f``: ``"different"`` numbers for each row (the
+            default), the ``"same"`` for all, or an ``"error"``. Other libraries have no such setting.
 
     Returns:
         A function of the arguments of ``f``, each with an additional dimension if it is mapped over.
@@ -521,6 +524,8 @@ def vmap(
         raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))
     if axis_size is not None:
         axis_size = _checks.integer("vmap", axis_size, "axis_size", 0)
+    if randomness is not None:
+        _checks.choice("vmap", randomness, ("error", "different", "same"), "randomness")
 
     def mapped(*args, **kwargs):
         leaves, form = _tree.flatten((args, kwargs))
@@ -547,15 +552,36 @@ def vmap(
 
         count = sizes.pop() if sizes else None
         rows = rows or [creation.zeros((count,))]
-        if axis_name is None:
+        if axis_name is None and randomness is None:
             stacked = map_rows("vmap", run, rows, count, owner)
         else:
-            stacked = named_rows(axis_name, run, rows, conversion.shape(rows[0])[0], owner)
+            settings = _random_settings(randomness, owner)
+            if axis_name is None:
+                stacked = vectorized_rows("vmap", run, rows, owner, **settings)
+            else:
+                stacked = named_rows(axis_name, run, rows, conversion.shape(rows[0])[0], owner, **settings)
         found, value = _tree.flatten(stacked)
         to = _axes(out_axes, value, "out_axes")
         return _tree.unflatten(value, [y if a == 0 else shaping.moveaxis(y, 0, a) for y, a in zip(found, to)])
 
-    return Transformed(mapped, vmap, f, in_axes, out_axes, axis_size, axis_name)
+    return Transformed(mapped, vmap, f, in_axes, out_axes, axis_size, axis_name, randomness)
+
+
+def _random_settings(randomness: str | None, owner: backends.Backend) -> dict[str, str]:
+    """The settings of the library's map for random numbers.
+
+    Raises:
+        ArgumentError: another library than PyTorch.
+    """
+    if randomness is None:
+        return {}
+    if not owner.derivatives.own_tape:
+        raise ArgumentError(
+            f"`vmap`: `randomness` is a setting of PyTorch; got tensors of {owner.name}.",
+            argument="randomness",
+            hint="draw random numbers outside, or map over keys or seeds",
+        )
+    return {"randomness": randomness}
 
 
 def _first(x, axis: int):

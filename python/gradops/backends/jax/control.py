@@ -58,6 +58,11 @@ def custom_vmap(function, rule, xs: list) -> list:
     return called(*xs)
 
 
+def closure_convert(function, args: tuple) -> tuple:
+    converted, closed_over = jax.closure_convert(function, *args)
+    return converted, list(closed_over)
+
+
 COLLECTIVES = {"psum": jax.lax.psum, "pmean": jax.lax.pmean, "pmax": jax.lax.pmax, "pmin": jax.lax.pmin}
 
 

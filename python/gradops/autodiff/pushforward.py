@@ -12,14 +12,14 @@ import functools
 
 from .. import backends, dtypes
 from .._scopes import changed
-from ..autodiff import cotangents, engine, gradients
-from ..autodiff.graph import PICK, Node, asked, key, nodes_of
-from ..autodiff.modes import recording
-from ..autodiff.state import Packed, read
-from ..autodiff.variable import Variable, data_of, differentiable, is_active, wrap
 from ..errors import GradientError
 from ..ops import elementwise, shaping
 from ..ops._dispatch import registry
+from . import cotangents, engine, gradients
+from .graph import PICK, Node, asked, key, nodes_of
+from .modes import recording
+from .state import Packed, read
+from .variable import Variable, data_of, differentiable, is_active, wrap
 
 
 def push(outputs: list, inputs: list, tangents: list, create_graph: bool = False) -> list:
