@@ -36,6 +36,7 @@ from .jacobians import (
     pull_back,
     pull_batch,
     puller,
+    push_forward,
     random_array,
     random_like,
     real_count,
@@ -276,14 +277,14 @@ def _check(func, values, eps, atol, rtol, nondet_tol, undefined, grad_dtypes, fa
     else:
         _check_slow(func, values, places, kind, flat, wanted, eps, atol, rtol, nondet_tol, grad_dtypes, progress)
     if forward:
-        _check_forward(func, values, places, flat, wanted, eps, atol, rtol, fast)
+        _check_forward(func, values, places, kind, flat, wanted, eps, atol, rtol, fast)
     if batched:
         _check_batched(func, values, places, kind, flat, wanted, atol, rtol)
     if undefined and len(wanted) > 1:
         _check_undefined(func, values, places, kind, flat, wanted, atol, rtol)
 
 
-def _check_forward(func, values, places, flat, wanted, eps, atol, rtol, fast) -> None:
+def _check_forward(func, values, places, kind, flat, wanted, eps, atol, rtol, fast) -> None:
     """Check forward mode in each direction of each input, or with ``fast`` in a random one."""
     rng = np.random.default_rng(0)
 
@@ -299,7 +300,7 @@ def _check_forward(func, values, places, flat, wanted, eps, atol, rtol, fast) ->
         is_complex = "complex" in conversion.dtype(values[i])
         for direction in [random_array(rng, shape, is_complex)] if fast else directions(values[i]):
             tangents = [like(direction if n == j else np.zeros(tuple(x.shape)), x) for n, x in enumerate(inputs)]
-            products = as_tuple(jvp(run, inputs, tuple(tangents))[1])
+            products = push_forward(run, inputs, tangents) if kind.on_tape else jvp(run, inputs, tuple(tangents))[1]
             up, down = (moved(func, values, i, s * eps * direction) for s in (1, -1))
             for n, k in enumerate(wanted):
                 columns[n].append(reals(to_numpy(products[n])))
@@ -317,7 +318,12 @@ def _check_batched(func, values, places, kind, flat, wanted, atol, rtol) -> None
     for k in wanted:
         rows = np.stack([random_array(rng, flat[k].shape, np.iscomplexobj(flat[k])) for _ in range(2)])
         single = [pull([row if n == k else None for n in range(len(flat))]) for row in rows]
-        batch = pull_batch(func, values, places, kind, k, rows)
+        try:
+            batch = pull_batch(func, values, places, kind, k, rows)
+        except Exception as error:
+            raise GradientError(
+                f"gradcheck: several upstream gradients at once of output {{k}} raise an error: {error}", k=Position(k)
+            ) from error
         for j, i in enumerate(places):
             for n, found in enumerate(single):
                 one, row = (

@@ -12,6 +12,7 @@ from ... import _tree, backends, dtypes
 from ...errors import ArgumentError, Element, GradientError, Position
 from ...ops import conversion, elementwise, mapping, reductions
 from ...ops.creation import zeros_like
+from .. import forward_ad
 from ..gradients import grad
 from ..modes import ensured_recording, no_grad
 from ..variable import Variable, data_of, wrap
@@ -236,6 +237,14 @@ def pull_back(func, values, places, kind: Kind, upstream: list, create: bool) ->
             )
             return list(gradients)
     return _pull_natively(kind.derivatives, func, values, places, upstream, create)
+
+
+def push_forward(func, inputs, tangents) -> list:
+    """Return the tangents of the outputs, by PyTorch's own forward mode or the tape's."""
+    with ensured_recording(), forward_ad.dual_level():
+        outputs = as_tuple(func(*map(forward_ad.make_dual, inputs, tangents)))
+        found = [forward_ad.unpack_dual(y).tangent for y in outputs]
+    return [np.zeros(to_numpy(y).shape) if t is None else t for t, y in zip(found, outputs)]
 
 
 def pull_batch(func, values, places, kind: Kind, k: int, rows: np.ndarray) -> list:
