@@ -163,6 +163,18 @@ def test_custom_vjp_rules_that_return_none_or_the_wrong_thing():
         gradops.custom_vjp(lambda *x, **k: x).__class__.__call__(f, 1.0, 2, k=3)
 
 
+@pytest.mark.parametrize("made", [gradops.custom_vjp, gradops.custom_jvp])
+def test_arguments_that_are_not_differentiated_by_name(made):
+    f = made(lambda k, x, n: k * x * n, nondiff_argnames=("n", "k"))
+    if made is gradops.custom_vjp:
+        f.defvjp(lambda k, x, n: (k * x * n, None), lambda k, n, _, g: (g * (10 * k + n),))
+    else:
+        f.defjvp(lambda k, n, primals, tangents: (k * primals[0] * n, tangents[0] * (10 * k + n)))
+    assert gradops.grad(lambda x: f(2, x, n=3))(1.0) == 23.0
+    with pytest.raises(ArgumentError, match="must name arguments of `fun`: k, x, n; got 'y'"):
+        made(lambda k, x, n: x, nondiff_argnames="y")
+
+
 class Model:
     scale = 2.0
 

@@ -152,7 +152,7 @@ class dual_level(PlainScope):
         :func:`make_dual`, :func:`unpack_dual`; :func:`gradops.jvp` for functions.
     """
 
-    def __enter__(self) -> int:  # type: ignore[override]
+    def __enter__(self) -> int:
         return enter_dual_level()
 
     def __exit__(self, *error) -> None:

@@ -55,8 +55,8 @@ def register_prehook(self: Node, fn: Callable) -> Handle:
     return _node_hook(self, "before", fn)
 
 
-Node.register_hook = register_hook  # type: ignore[method-assign]
-Node.register_prehook = register_prehook  # type: ignore[method-assign]
+Node.register_hook = register_hook
+Node.register_prehook = register_prehook
 
 
 def _shown(g):
@@ -148,7 +148,7 @@ def register_multi_grad_hook(tensors: Sequence, fn: Callable, *, mode: str = "al
     if not any(isinstance(x, Variable) for x in tensors) and any(_own_tape(x) for x in tensors):
         from torch.autograd.graph import register_multi_grad_hook
 
-        return register_multi_grad_hook(tensors, fn, mode=mode)  # type: ignore[arg-type]
+        return register_multi_grad_hook(tensors, fn, mode=mode)
     for x in tensors:
         if not isinstance(x, Variable):
             raise ArgumentTypeError(

@@ -18,7 +18,7 @@ from ..ops import _checks
 from ..ops._structures import check_functions
 from .row_rules import call_by_rule
 from .symbolic_zeros import CustomVJPPrimal, SymbolicZero, connected, moves, symbolic_zero
-from .transformations import arguments_by_position, vjp, with_fixed
+from .transformations import arguments_by_position, fixed_positions, vjp, with_fixed
 
 _running: ContextVar[tuple] = ContextVar("gradops_running_rules", default=())
 """The functions whose ``fwd`` is running, outermost first."""
@@ -35,8 +35,8 @@ class custom_vjp(_functions.Made, Generic[P, R], is_public=True):
     Args:
         fun: a function of tensors, structures of tensors, and anything else, that returns a tensor or a structure of
             tensors.
-        nondiff_argnums: the positions of arguments without a derivative. ``bwd`` gets them first, before the residuals;
-            ``fwd`` gets all arguments in their order.
+        nondiff_argnums, nondiff_argnames: the positions or names of arguments without a derivative. ``bwd`` gets them
+            first, before the residuals; ``fwd`` gets all arguments in their order.
 
     Returns:
         A function of the same arguments.
@@ -44,7 +44,8 @@ class custom_vjp(_functions.Made, Generic[P, R], is_public=True):
     Raises:
         GradientError: the function is called without rules; ``fwd`` does not return a pair; or, from a derivative,
             ``bwd`` does not return a tuple with a cotangent for each argument.
-        ArgumentTypeError: ``fun`` is not a function, or ``nondiff_argnums`` are not positions.
+        ArgumentTypeError: ``fun`` is not a function, or ``nondiff_argnums`` are not positions. ArgumentError: ``fun``
+            has no argument of a name in ``nondiff_argnames``.
 
     Gradient:
         That of ``bwd``, in reverse and forward mode (by its transpose), to any order, as far as ``fwd`` and ``bwd`` are
@@ -79,10 +80,14 @@ class custom_vjp(_functions.Made, Generic[P, R], is_public=True):
         in forward mode.
     """
 
-    def __init__(self, fun: Callable[P, R], nondiff_argnums: int | tuple[int, ...] = ()):
+    def __init__(
+        self,
+        fun: Callable[P, R],
+        nondiff_argnums: int | tuple[int, ...] = (),
+        nondiff_argnames: str | tuple[str, ...] = (),
+    ):
         check_functions("custom_vjp", fun=fun)
-        positions = nondiff_argnums if isinstance(nondiff_argnums, (tuple, list)) else (nondiff_argnums,)
-        self.nondiff_argnums = tuple([_checks.integer("custom_vjp", i, "nondiff_argnums", 0) for i in positions])
+        self.nondiff_argnums = fixed_positions("custom_vjp", fun, nondiff_argnums, nondiff_argnames)
         self.rules: tuple | None = None
         functools.update_wrapper(self, fun)
         self.fun, self._arguments = fun, Arguments(fun)
@@ -131,7 +136,7 @@ class custom_vjp(_functions.Made, Generic[P, R], is_public=True):
         if not any(perturbed):
             return fun(*given)
 
-        def forward(xs) -> tuple:
+        def forward(xs) -> tuple[Any, Any]:
             values = _tree.filled(leaves, places, xs)
             if symbolic:
                 values = [CustomVJPPrimal(x, p) if _checks.is_numeric(x) else x for x, p in zip(values, perturbed)]
@@ -143,7 +148,7 @@ class custom_vjp(_functions.Made, Generic[P, R], is_public=True):
                     argument="fwd",
                     given=TypeOf(made),
                 )
-            return tuple(made)
+            return made[0], made[1]
 
         def backward(value, residuals, upstream) -> tuple:
             if symbolic:
@@ -266,7 +271,8 @@ class custom_vmap(_functions.Made, Generic[P, R], is_public=True):
         return vmap_rule
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        rule, fun = self.rule, self.fun
+        rule = self.rule
+        fun: Callable = self.fun
         if rule is None:
             raise GradientError(
                 f"the `custom_vmap` function {getattr(self.fun, '__name__', self.fun)!r} has no rule.",

@@ -637,7 +637,8 @@ class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
     Args:
         fun: a function of tensors, structures of tensors, and anything else, that returns a tensor or a structure of
             tensors.
-        nondiff_argnums: the positions of arguments without a tangent, which the rule gets before ``primals``.
+        nondiff_argnums, nondiff_argnames: the positions or names of arguments without a tangent, which the rule gets
+            before ``primals``.
 
     Returns:
         A function of the same arguments.
@@ -645,7 +646,8 @@ class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
     Raises:
         GradientError: the function is called without a rule; or, from a derivative, the rule does not return a pair, or
             its tangent has another structure or shape than the value.
-        ArgumentTypeError: ``fun`` is not a function, or ``nondiff_argnums`` are not positions.
+        ArgumentTypeError: ``fun`` is not a function, or ``nondiff_argnums`` are not positions. ArgumentError: ``fun``
+            has no argument of a name in ``nondiff_argnames``.
 
     Gradient:
         The rule's, in forward and reverse mode, to any order, as far as the rule is differentiable. The function
@@ -679,9 +681,14 @@ class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
         :func:`gradops.custom_gradient`, whose rule is given in reverse mode.
     """
 
-    def __init__(self, fun: Callable[P, R], nondiff_argnums: tuple[int, ...] = ()):
+    def __init__(
+        self,
+        fun: Callable[P, R],
+        nondiff_argnums: int | tuple[int, ...] = (),
+        nondiff_argnames: str | tuple[str, ...] = (),
+    ):
         check_functions("custom_jvp", fun=fun)
-        self.nondiff_argnums = tuple([_checks.integer("custom_jvp", i, "nondiff_argnums", 0) for i in nondiff_argnums])
+        self.nondiff_argnums = fixed_positions("custom_jvp", fun, nondiff_argnums, nondiff_argnames)
         self.rule: Callable | None = None
         self.symbolic_zeros = False
         functools.update_wrapper(self, fun)
@@ -795,6 +802,24 @@ def _custom_jvp(
     made: custom_jvp = custom_jvp(fun, nondiff_argnums)
     made.rule, made.symbolic_zeros = rule, symbolic_zeros
     return made
+
+
+def fixed_positions(name: str, fun: Callable, positions, names) -> tuple[int, ...]:
+    """The positions of the arguments of ``fun`` that are not differentiated, given by position and by name."""
+    found = [_checks.integer(name, i, "nondiff_argnums", 0) for i in _several(positions)]
+    known = Arguments(fun).names
+    for wanted in _several(names):
+        if wanted not in known:
+            raise ArgumentError(
+                f"`{name}`: `nondiff_argnames` must name arguments of `fun`: {', '.join(known)}; got {wanted!r}.",
+                argument="nondiff_argnames",
+            )
+        found.append(known.index(wanted))
+    return tuple(sorted(set(found)))
+
+
+def _several(value) -> tuple:
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
 def arguments_by_position(name: str, arguments: Arguments, args: tuple, kwargs: dict) -> tuple:
