@@ -232,6 +232,19 @@ def test_symbolic_zeros_of_custom_jvp(backend):
     assert [False, True] in seen and [True, False] in seen and [False, False] not in seen
 
 
+def test_symbolic_zeros_in_a_trace_of_jax(jax64):
+    seen = []
+    f = gradops.custom_jvp(lambda x, y: x * y)
+
+    def rule(primals, tangents):
+        seen.append([isinstance(t, SymbolicZero) for t in tangents])
+        return primals[0] * primals[1], tangents[0] * primals[1]
+
+    f.defjvp(rule, symbolic_zeros=True)
+    assert jax64.grad(lambda x: jax64.jit(f)(x, 2.0))(3.0) == 2.0
+    assert [False, False] in seen and [False, True] not in seen
+
+
 # custom_vmap
 
 
@@ -392,6 +405,16 @@ def test_closure_convert(backend, jax64):
     converted, closed_over = gradops.closure_convert(lambda x: x * 2.0, on(backend, x))
     assert closed_over == []
     close(converted(on(backend, x)), 2 * x)
+
+
+def test_closure_convert_without_arguments(backend):
+    x = on(backend, np.array([1.0, 2.0]))
+
+    def total(x):
+        converted, closed_over = gradops.closure_convert(lambda: ops.sum(x**2))
+        return converted(*closed_over)
+
+    close(gradops.grad(total)(x), 2 * x)
 
 
 def test_closure_convert_refuses_tensors_in_objects():

@@ -14,9 +14,9 @@ from seeds import seeds
 
 import gradops
 from gradops import autodiff, flow, functional, ops
+from gradops.autodiff import pushforward
 from gradops.autodiff.variable import data_of
 from gradops.errors import PartialGradientError
-from gradops.autodiff import pushforward
 from gradops.jit import jit, native, scalar_logs, scalars
 from gradops.jit import table as tables
 from gradops.jit.backend import register

@@ -13,7 +13,7 @@ from ..flow import stop_gradient
 from ..flow.gradient_functions import is_tensor
 from ..ops._structures import any_variable, check_functions, owner_of
 from .shapes import filled_with_zeros
-from .symbolic_zeros import connected
+from .symbolic_zeros import connected, moves
 
 
 def closure_convert(fun: Callable, *example_args) -> tuple[Callable, list]:
@@ -63,12 +63,12 @@ def closure_convert(fun: Callable, *example_args) -> tuple[Callable, list]:
     """
     check_functions("closure_convert", fun=fun)
     args = filled_with_zeros("closure_convert", example_args)
-    leaves = [x for x in _tree.leaves_of(args) if is_tensor(x)]
-    native = None if any_variable(leaves) else owner_of("closure_convert", *leaves).kernel("closure_convert")
+    found: dict[int, Any] = {}
+    _copy(fun, lambda x: found.setdefault(id(x), x) if moves(x) and connected(x) else x, {})
+    tensors = [x for x in (*_tree.leaves_of(args), *found.values()) if is_tensor(x)]
+    native = None if any_variable(tensors) else owner_of("closure_convert", *tensors).kernel("closure_convert")
     if native is not None:
         return native(fun, args)
-    found: dict[int, Any] = {}
-    _copy(fun, lambda x: found.setdefault(id(x), x) if connected(x) else x, {})
     closed_over = list(found.values())
 
     def converted(*args):
@@ -78,7 +78,7 @@ def closure_convert(fun: Callable, *example_args) -> tuple[Callable, list]:
 
     held = [stop_gradient(x) if is_tensor(x) else x for x in closed_over]
     value = converted(*_tree.map_leaves(lambda x: stop_gradient(x) if is_tensor(x) else x, args), *held)
-    if any(connected(y) for y in _tree.leaves_of(value)):
+    if any(moves(y) and connected(y) for y in _tree.leaves_of(value)):
         raise GradientError(
             "`closure_convert`: `fun` reads a tensor that is being differentiated from an object or a global variable.",
             argument="fun",
