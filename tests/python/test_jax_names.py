@@ -287,6 +287,18 @@ def test_derivatives_of_custom_vmap_are_those_of_the_function(backend):
     close(gradops.hessian(lambda x: ops.sum(f(x)["y"]))(x), np.diag(-np.sin([0.1, 0.2])))
 
 
+def test_rules_of_several_kinds(backend):
+    f = gradops.custom_vjp(gradops.custom_vmap(ops.sin))
+    f.def_vmap(lambda size, batched, x: (ops.cos(x), True))
+    f.defvjp(lambda x: (f(x), x), lambda x, g: (10.0 * g,))
+    x = on(backend, np.array([0.1, 0.2]))
+    close(gradops.vmap(f)(x), np.sin([0.1, 0.2]) if backend == "tensorflow" else np.cos([0.1, 0.2]))
+    close(gradops.vmap(gradops.grad(f))(x), [10.0, 10.0])
+    close(gradops.grad(lambda x: ops.sum(f(x)))(x), [10.0, 10.0])
+    with pytest.raises(AttributeError, match="no attribute 'defjvp'"):
+        f.defjvp  # noqa: B018
+
+
 def test_errors_of_custom_vmap():
     f = gradops.custom_vmap(ops.sin)
     with pytest.raises(GradientError, match="has no rule"):

@@ -203,6 +203,38 @@ def test_hooks_of_nodes(kind, create_graph):
     close([x.grad, w.grad], [[3.0, 4.0], [1.0, 2.0]])
 
 
+@both
+def test_hooks_of_nodes_of_complex_numbers(kind):
+    """A hook sees the gradient itself, not the conjugate that the rule works on."""
+    x = leaf(kind, [1.0, 2.0])
+    z = ops.exp(ops.multiply(x, 1j))
+    seen = []
+    z.grad_fn.register_hook(lambda inputs, outputs: seen.append((inputs[0], outputs[0])))
+    ops.sum(ops.imag(z)).backward()
+    close(seen[0][1], [1j, 1j])
+    close(seen[0][0], 1j * np.conj(np.exp(1j * np.array([1.0, 2.0]))))
+    close(x.grad, np.cos([1.0, 2.0]))
+
+
+def test_a_hook_of_a_node_reads_another_derivatives_variable():
+    def scaled(x, k):
+        y = x**2
+        y.grad_fn.register_hook(lambda inputs, outputs: (inputs[0] * k,))
+        return y
+
+    mixed = gradops.grad(lambda k: gradops.grad(lambda x: scaled(x, k))(3.0))
+    assert mixed(5.0) == 6.0
+
+
+def test_hooks_of_nodes_see_single_gradients():
+    x = Variable([1.0, 2.0], requires_grad=True)
+    y, seen = x**2, []
+    y.grad_fn.register_prehook(lambda outputs: seen.append(outputs[0].shape))
+    (found,) = autodiff.grad(y, x, np.eye(2), is_grads_batched=True)
+    close(found, np.diag([2.0, 4.0]))
+    assert seen == [(2,), (2,)]
+
+
 def test_hooks_of_nodes_with_several_results():
     x = Variable(np.arange(4.0), requires_grad=True)
     first, second = ops.split(x * 2.0, 2)

@@ -291,13 +291,18 @@ def _step(node: Node, g, create_graph: bool, recomputed: dict):
         saved = rejoin(node, saved)
     if g.__class__ is Cotangents:
         g = materialize(g, node)
+    if hasattr(node, "around"):
+        return _around[0](node, g, create_graph, functools.partial(_pulled, node, saved))
+    return _pulled(node, saved, g)
+
+
+def _pulled(node: Node, saved, g):
+    """The gradients for the edges of a node from its rule; observers see it, and complex numbers are conjugated."""
+    rule = node.rule
     conjugate = node.dtype is not FLOAT64 and rule.holomorphic and is_complex(node.dtype)
     if conjugate:
         g = elementwise.conj(g)
-    if hasattr(node, "around"):
-        step = functools.partial(_observed, node, saved=saved)
-        gradients = _around[0](node, g, create_graph, step)
-    elif observers:
+    if observers:
         gradients = _observed(node, g, saved)
     elif rule.vjp is None:
         gradients = rule.pull(g, saved, node.edges)

@@ -12,6 +12,7 @@ from ..ops import creation, mapping
 from . import engine, initial_gradients, torch_tape
 from .cotangents import zeros
 from .graph import AccumulateGrad, GradientEdge, asked, key
+from .state import hooks, observers
 from .variable import Variable, attach, data_of, method, wrap
 
 
@@ -211,7 +212,10 @@ def _batched(roots: list, targets: list, given: list | None, settings: dict) -> 
         found = grad(roots, targets, seeds, retain_graph=True, **settings)
         return found if settings["create_graph"] else tuple(None if g is None else data_of(g) for g in found)
 
-    found = mapping.map_rows("grad", one, rows, rows[0].shape[0], backends.backend_of(data_of(rows[0])))
+    if hooks or observers:  # they would see batches
+        found = mapping.map(lambda row: one(*row), tuple(rows))
+    else:
+        found = mapping.map_rows("grad", one, rows, rows[0].shape[0], backends.backend_of(data_of(rows[0])))
     return tuple(g if g is None or isinstance(g, Variable) else wrap(g) for g in found)
 
 

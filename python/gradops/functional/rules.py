@@ -99,6 +99,9 @@ class custom_vjp(_functions.Made, Generic[P, R], is_public=True):
     def __get__(self, instance, owner=None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
+    def __getattr__(self, name: str):
+        return of_wrapped(self, name)
+
     def _made_of(self) -> tuple[Callable, tuple]:
         return _custom_vjp, (self.fun, self.nondiff_argnums, self.rules)
 
@@ -171,6 +174,18 @@ class custom_vjp(_functions.Made, Generic[P, R], is_public=True):
             return value, lambda upstream: backward(*forward(xs), upstream)
 
         return custom_gradient(run)(*[leaves[i] for i in places])
+
+
+def of_wrapped(function, name: str):
+    """The method ``name`` that sets a rule of the function inside of ``function``, which has another kind of rule.
+
+    Raises:
+        AttributeError: there is no such method.
+    """
+    inner = vars(function).get("fun")
+    if name in ("def_vmap", "defjvp", "defjvps", "defvjp") and hasattr(inner, name):
+        return getattr(inner, name)
+    raise AttributeError(f"{type(function).__name__!r} object has no attribute {name!r}")
 
 
 def _cotangents(result, primals: list) -> list:
@@ -257,6 +272,9 @@ class custom_vmap(_functions.Made, Generic[P, R], is_public=True):
     def __get__(self, instance: object, owner=None) -> Callable[..., R]: ...
     def __get__(self, instance, owner=None) -> Any:
         return self if instance is None else functools.partial(self, instance)
+
+    def __getattr__(self, name: str):
+        return of_wrapped(self, name)
 
     def _made_of(self) -> tuple[Callable, tuple]:
         return _custom_vmap, (self.fun, self.rule)
