@@ -2,7 +2,8 @@
 
 A named map also maps over the numbers of the rows. A reduction is a function of a value and of these numbers with a
 rule for all rows (:func:`.row_rules.call_by_rule`). It reduces in the map that the numbers belong to; in a map outside
-or inside of that one, it applies itself to all rows. JAX has reductions of its own.
+or inside of that one, it applies itself to all rows. JAX has reductions of its own. For variables and TensorFlow's
+tensors, which no map computes at once, the rows run in turn (:mod:`.lockstep`).
 """
 
 from __future__ import annotations
@@ -17,45 +18,42 @@ from .. import _tree, backends, ops
 from .._scopes import changed
 from ..autodiff.variable import Variable, data_of
 from ..errors import ArgumentError, GradientError
+from ..flow import custom_gradient
 from ..flow.gradient_functions import is_tensor
 from ..ops._structures import Recorded, any_variable, as_tensor, owner_of
 from ..ops.mapping import vectorized_rows
+from .lockstep import Seat, Seats
 from .row_rules import call_by_rule
+from .symbolic_zeros import connected, moves
 
 _axes: ContextVar[dict[Any, Any]] = ContextVar("gradops_axes", default={})  # noqa: B039  # replaced, never changed
-"""The numbers of the rows of the enclosing maps, by the maps' names; on JAX the backend."""
+"""The numbers of the rows of the enclosing maps, by the maps' names; the backend on JAX, a :class:`Seat` in turn."""
 
 
 def named_rows(axis_name, function: Callable, rows: list, count: int, owner: backends.Backend, **settings):
-    """``function`` of the rows of tensors, stacked; reductions inside of it may name the rows by ``axis_name``.
-
-    Raises:
-        GradientError: the library cannot compute all rows at once.
-    """
+    """``function`` of the rows of tensors, stacked; reductions inside of it may name the rows by ``axis_name``."""
     jax = owner.kernel("collective") is not None
-    if any_variable(rows) or owner.kernel("vectorized_map") and not (jax or owner.kernel("custom_vmap")):
-        raise _refusal("variables" if any_variable(rows) else f"tensors of {owner.name}")
 
     def named(numbers, *xs):
         with changed(_axes, {**_axes.get(), axis_name: numbers}):
             return function(*xs)
 
-    try:
-        if jax:
-            return vectorized_rows("vmap", lambda *xs: named(owner, *xs), rows, owner, axis_name=axis_name)
-        return vectorized_rows(
-            "vmap", named, [owner.convert(np.arange(count), like=data_of(rows[0])), *rows], owner, **settings
-        )
-    except Recorded as error:
-        raise _refusal("variables") from error
-
-
-def _refusal(given: str) -> GradientError:
-    return GradientError(
-        f"`vmap` with an `axis_name` computes all rows at once, on NumPy, PyTorch and JAX; got {given}.",
-        argument="axis_name",
-        hint="differentiate inside of the mapped function, or compile the derivative by `jit`",
-    )
+    batches = owner.kernel("vectorized_map") is None
+    if (jax or batches or owner.kernel("custom_vmap")) and not any_variable(rows):
+        try:
+            if jax:
+                return vectorized_rows("vmap", lambda *xs: named(owner, *xs), rows, owner, axis_name=axis_name)
+            numbers = owner.convert(np.arange(count), like=data_of(rows[0]))
+            return vectorized_rows("vmap", named, [numbers, *rows], owner, **settings)
+        except Recorded:  # the function closes over variables
+            pass
+        except Exception:  # a batch refuses functions that read values
+            if not batches:
+                raise
+    seats = Seats(count, lambda name, xs: _OF_ROWS[name](ops.stack(xs)), owner)
+    found = seats.run(lambda seat: named(seat, *[x[seat.number] for x in rows]))
+    leaves, forms = zip(*map(_tree.flatten, found))
+    return _tree.unflatten(forms[0], [ops.stack(list(column)) for column in zip(*leaves)])
 
 
 def psum(x, axis_name):
@@ -223,7 +221,9 @@ def axis_index(axis_name):
     numbers = _axes.get().get(axis_name)
     if numbers is None:
         raise _unbound("axis_index", axis_name)
-    return numbers.kernel("axis_index")(axis_name) if isinstance(numbers, backends.Backend) else numbers
+    if isinstance(numbers, backends.Backend):
+        return numbers.kernel("axis_index")(axis_name)
+    return numbers.number if isinstance(numbers, Seat) else numbers
 
 
 _OF_ROWS: dict[str, Callable] = {
@@ -241,6 +241,8 @@ def _reduced(name: str, tree, axis_name):
         numbers: Any = _axes.get().get(axis)
         if isinstance(numbers, backends.Backend):
             leaves = [numbers.kernel("collective")(name, x, axis) for x in leaves]
+        elif isinstance(numbers, Seat):
+            leaves = [_in_turn(name, x, numbers) for x in leaves]
         elif numbers is not None:
             leaves = [_over_rows(name, x, numbers) for x in leaves]
         else:
@@ -280,8 +282,7 @@ def _over_rows(name: str, x, numbers):
         return [ops.multiply(x, size) if name == "psum" else x], [False]
 
     def again(x):
-        if name in ("pmax", "pmin"):
-            raise GradientError(f"`{name}` has no derivative.", hint="pass it `gradops.stop_gradient(x)`")
+        _check_linear(name)
         return _over_rows(name, x, numbers)
 
     call = owner_of(name, x, numbers).kernel("reduced_rows")
@@ -290,3 +291,35 @@ def _over_rows(name: str, x, numbers):
     return call_by_rule(
         lambda x, numbers: [x], rule, [x, numbers], lambda _xs, _places, upstream: [again(upstream[0])]
     )[0]
+
+
+def _check_linear(name: str) -> None:
+    if name in ("pmax", "pmin"):
+        raise GradientError(f"`{name}` has no derivative.", hint="pass it `gradops.stop_gradient(x)`")
+
+
+def _in_turn(name: str, x, seat: Seat):
+    """A reduction over rows that run in turn."""
+    x = as_tensor(name, x, seat.owner, "x")
+
+    @custom_gradient
+    def reduced(x, total):
+        def gradient(upstream):
+            _check_linear(name)
+            # A derivative inside of the row meets those of the other rows. One outside of the map is a single pass
+            # through all rows, which `total` connects.
+            if not seat.is_live:
+                return None, upstream
+            found = _in_turn(name, upstream, seat)
+            if not isinstance(found, Variable) and connected(found):
+                raise GradientError(
+                    f"`{name}`: on TensorFlow, derivatives inside of the mapped function are of first order, in reverse "
+                    "mode, and not compiled.",
+                    hint="differentiate outside of the `vmap`, or use another library",
+                )
+            return found, None
+
+        return total, gradient
+
+    total = seat.reduced(name, x)
+    return reduced(x, total) if moves(x) else total

@@ -485,7 +485,8 @@ def vmap(
         out_axes: the position of the mapped dimension in the value: one for all tensors, or a structure of them.
         axis_size: the size of the mapped dimension; needed if all ``in_axes`` are None.
         axis_name: a name of the mapped dimension, for :func:`psum`, :func:`pmean`, :func:`pmax`, :func:`pmin` and
-            :func:`axis_index` in ``f``. All rows are then computed at once, on NumPy, PyTorch and JAX.
+            :func:`axis_index` in ``f``. Where rows are not computed at once, they run in turn from one reduction to the
+            next, which all of them must come to.
         randomness: on PyTorch, what its random functions do in ``f``: ``"different"`` numbers for each row (the
             default), the ``"same"`` for all, or an ``"error"``. Other libraries have no such setting.
 
