@@ -129,7 +129,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
 
 
 class dual_level(PlainScope):
-    """A scope in which :func:`make_dual` gives tensors tangents. After ``torch.autograd.forward_ad.dual_level``.
+    """A scope where :func:`make_dual` gives tensors tangents. After ``torch.autograd.forward_ad.dual_level``.
 
     Use it as ``with dual_level():`` or as a decorator.
 

@@ -292,7 +292,7 @@ def _is_leaf_edge(value) -> bool:
 
 
 def _root(value):
-    """The variable that stands for an edge from which a pass begins; other values unchanged."""
+    """The variable that stands for an edge where a pass begins; other values unchanged."""
     if not isinstance(value, GradientEdge):
         return value
     if _is_leaf_edge(value):

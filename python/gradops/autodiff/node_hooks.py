@@ -181,7 +181,7 @@ def _own_tape(x) -> bool:
 
 
 class allow_mutation_on_saved_tensors(PlainScope):
-    """A scope in which tensors that were saved for the backward pass may be written in place.
+    """A scope that lets tensors be written in place after they were saved for the backward pass.
 
     The pass uses the values that the operations had. On the tape, operations save copies of the arrays that can be
     written, which takes time and memory; PyTorch's own scope, which is entered for its tensors, copies when they are

@@ -119,7 +119,7 @@ def _linear_in(name: str, slots: tuple) -> tuple[tuple[int, ...], tuple[tuple[in
 def _linear(node: Node, places: tuple, groups: tuple, saved: tuple, incoming: list, create_graph: bool):
     """The sum over the groups of the op applied to the tangents of the group.
 
-    None if the rule did not save an argument that is needed, or if an argument in which the op is not linear has a
+    None if the rule did not save an argument that is needed, or if an argument where the op is not linear has a
     tangent.
     """
     entry, total = registry[node.rule.name], None

@@ -64,7 +64,7 @@ def psum(x, axis_name):
         axis_name: the ``axis_name`` of an enclosing ``vmap``, or a tuple of several.
 
     Returns:
-        Tensors like those of ``x``, the same in all rows.
+        Tensors of the shapes in ``x``, equal in all rows.
 
     Raises:
         ArgumentError: no enclosing ``vmap`` has the name.
@@ -100,7 +100,7 @@ def pmean(x, axis_name):
         x, axis_name: see :func:`psum`.
 
     Returns:
-        Tensors like those of ``x``, the same in all rows.
+        Tensors of the shapes in ``x``, equal in all rows.
 
     Raises:
         ArgumentError: see :func:`psum`.
@@ -132,14 +132,14 @@ def pmax(x, axis_name):
         x, axis_name: see :func:`psum`.
 
     Returns:
-        Tensors like those of ``x``, the same in all rows.
+        Tensors of the shapes in ``x``, equal in all rows.
 
     Raises:
         ArgumentError: see :func:`psum`.
         GradientError: from a derivative; as in JAX, there is none.
 
     Gradient:
-        None. After ``jax.lax.pmax``; for a stable softmax over rows, pass it a constant.
+        None. For a stable softmax over rows, pass it a constant. After ``jax.lax.pmax``.
 
     Examples:
         >>> import numpy as np
@@ -166,7 +166,7 @@ def pmin(x, axis_name):
         x, axis_name: see :func:`psum`.
 
     Returns:
-        Tensors like those of ``x``, the same in all rows.
+        Tensors of the shapes in ``x``, equal in all rows.
 
     Raises:
         ArgumentError, GradientError: see :func:`pmax`.
@@ -306,14 +306,14 @@ def _in_turn(name: str, x, seat: Seat):
     def reduced(x, total):
         def gradient(upstream):
             _check_linear(name)
-            # A derivative inside of the row meets those of the other rows. One outside of the map is a single pass
+            # A derivative inside of the row meets the other rows' derivatives. One outside of the map is a single pass
             # through all rows, which `total` connects.
             if not seat.is_live:
                 return None, upstream
             found = _in_turn(name, upstream, seat)
             if not isinstance(found, Variable) and connected(found):
                 raise GradientError(
-                    f"`{name}`: on TensorFlow, derivatives inside of the mapped function are of first order, in reverse "
+                    f"`{name}`: on TensorFlow, derivatives inside of the mapped function are of first order, reverse "
                     "mode, and not compiled.",
                     hint="differentiate outside of the `vmap`, or use another library",
                 )

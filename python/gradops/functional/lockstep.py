@@ -1,7 +1,7 @@
 """Calls of a function that meet: each call waits at a reduction until all have come there.
 
-Each call has a thread of its own, but only one of them runs at a time, from one meeting to the next, so that results
-do not depend on the order in which threads run.
+Each call has a thread of its own, but only one of them runs at a time, from one meeting to the next. So results do
+not depend on the order of threads.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Seat:
         number: the number of the call.
         owner: the library of the tensors.
         is_live: False once the call is over.
-        posted: what the call has come to: ``(name, x)`` of a reduction, or None when it is over.
+        posted: ``(name, x)`` of the reduction that the call has come to; None when it is over.
     """
 
     def __init__(self, number: int, owner: Backend):

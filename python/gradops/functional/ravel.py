@@ -21,7 +21,7 @@ def ravel_pytree(pytree) -> tuple[Any, Callable]:
 
     Returns:
         ``(flat, unravel)``. ``flat`` has the elements of all tensors, in the promoted dtype; dicts are in the order of
-        their sorted keys. ``unravel(flat)`` returns a structure like ``pytree``, in which each tensor has its own shape
+        their sorted keys. ``unravel(flat)`` returns a structure like ``pytree``, where each tensor has its own shape
         and dtype.
 
     Raises:

@@ -216,8 +216,8 @@ class custom_vmap(_functions.Made, Generic[P, R], is_public=True):
 
     Put ``@custom_vmap`` before the function and ``@f.def_vmap`` before its rule. ``rule(axis_size, in_batched, *args)``
     gets the number of rows; for each argument, in its structure, True if it has rows; and the arguments, whose rows are
-    along the first dimension. It returns the values of all rows and, in their structure, True for those with rows along
-    the first dimension. After ``jax.custom_batching.custom_vmap``.
+    along the first dimension. It returns the values of all rows and, in their structure, True for each value with rows
+    along the first dimension. After ``jax.custom_batching.custom_vmap``.
 
     Args:
         fun: a function of tensors and structures of tensors that returns a tensor or a structure of tensors.
@@ -310,7 +310,7 @@ class custom_vmap(_functions.Made, Generic[P, R], is_public=True):
             made = rule(size, list(_tree.unflatten(form, have)), *given)
             if not isinstance(made, (tuple, list)) or len(made) != 2:
                 raise GradientError(
-                    "the rule of a `custom_vmap` must return a pair of the values and True for those with rows; got "
+                    "the rule of a `custom_vmap` must return a pair of the values and True for each that has rows; got "
                     "{given}.",
                     argument="rule",
                     given=TypeOf(made),

@@ -90,7 +90,7 @@ def gradcheck(
         progress: whether to show progress (with rich, if installed); by default for large inputs in a terminal.
         check_forward_ad: also check the derivatives by forward mode, as :func:`gradops.jvp` computes them.
         check_batched_grad: also check that gradients for several upstream gradients at once
-            (``grad(is_grads_batched=True)``, :func:`gradops.vmap`) are those for one after the other.
+            (``grad(is_grads_batched=True)``, :func:`gradops.vmap`) equal the gradients for one after the other.
 
     Returns:
         True; False if a check fails and ``raise_exception`` is false.
