@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from . import autodiff, backends, config, errors, extend, ops
 from ._names import later_function, namespace
 from .autodiff import Parameter, Variable, to_backend
-from .autodiff.diagnostics import gradcheck
+from .autodiff.diagnostics import gradcheck as _gradcheck
 from .flow import (
     checkpoint,
     checkpoint_name,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 # What lower floors need of modules that are imported when they are first used.
 backends.register_later("text", f"{__name__}.text")
 mapping.by_batches = later_function(f"{__name__}.functional.batched", "vectorized_map")
-gradcheck.jvp = later_function(f"{__name__}.functional.matrices", "jvp")
+_gradcheck.jvp = later_function(f"{__name__}.functional.matrices", "jvp")
 scipy_functions.find = later_function(f"{__name__}.scipy", "find")
 operators.array_api = later_function(f"{__name__}.array_api._devices", "call")
 ops.custom_gradient = custom_gradient
