@@ -112,7 +112,7 @@ def test_custom_vjp(backend, jax64):
     close(tangent, 3 * np.cos(x) * y * y)
 
 
-def test_second_derivative_of_a_value_is_the_rules(backend):
+def test_second_derivative_of_a_value_follows_the_rule(backend):
     """JAX differentiates the operations of ``fwd``, unless it calls the function itself."""
     f = gradops.custom_vjp(ops.sin)
     f.defvjp(lambda x: (ops.sin(x), None), lambda _, g: (10.0 * g,))
@@ -277,7 +277,7 @@ def test_custom_vmap(backend, jax64):
         close(found, nested)
 
 
-def test_derivatives_of_custom_vmap_are_those_of_the_function(backend):
+def test_custom_vmap_has_the_derivatives_of_its_function(backend):
     f = gradops.custom_vmap(lambda x: {"y": ops.sin(x), "n": 2.0})
     f.def_vmap(lambda size, batched, x: ({"y": ops.cos(x), "n": 2.0}, {"y": True, "n": False}))
     x = on(backend, np.array([0.1, 0.2]))
