@@ -9,6 +9,7 @@ from . import autodiff, backends, config, errors, extend, ops
 from ._names import later_function, namespace
 from ._version import __version__ as __version__
 from .autodiff import Parameter, Variable, to_backend
+from .autodiff.diagnostics import gradcheck as _gradcheck
 from .flow import (
     checkpoint,
     checkpoint_name,
@@ -32,8 +33,12 @@ if TYPE_CHECKING:
     from . import array_api, functional, inference, numpy, scipy, text
     from ._versions import show_versions
     from .functional import grad, value_and_grad
+    from .functional.closures import closure_convert
+    from .functional.collectives import axis_index, pmax, pmean, pmin, psum
+    from .functional.ravel import ravel_pytree
     from .functional.residuals import print_saved_residuals
     from .functional.reverse import gradient
+    from .functional.rules import custom_vjp, custom_vmap
     from .functional.transformations import (
         custom_jvp,
         hessian,
@@ -50,6 +55,7 @@ if TYPE_CHECKING:
 # What lower floors need of modules that are imported when they are first used.
 backends.register_later("text", f"{__name__}.text")
 mapping.by_batches = later_function(f"{__name__}.functional.batched", "vectorized_map")
+_gradcheck.jvp = later_function(f"{__name__}.functional.matrices", "jvp")
 scipy_functions.find = later_function(f"{__name__}.scipy", "find")
 operators.array_api = later_function(f"{__name__}.array_api._devices", "call")
 ops.custom_gradient = custom_gradient
@@ -58,14 +64,19 @@ ops.stop_gradient = stop_gradient
 __all__ = [
     "Parameter",
     "Variable",
+    "array_api",  # after the modules whose names are suggested first
     "autodiff",
+    "axis_index",
     "checkpoint",
     "checkpoint_name",
     "checkpoint_policy",
     "checkpoint_sequential",
+    "closure_convert",
     "config",
     "custom_gradient",
     "custom_jvp",
+    "custom_vjp",
+    "custom_vmap",
     "errors",
     "extend",
     "functional",
@@ -82,7 +93,12 @@ __all__ = [
     "linearize",
     "numpy",
     "ops",
+    "pmax",
+    "pmean",
+    "pmin",
     "print_saved_residuals",
+    "psum",
+    "ravel_pytree",
     "save_and_offload_only_these_names",
     "save_anything_except_these_names",
     "save_from_both_policies",
@@ -99,7 +115,6 @@ __all__ = [
     "value_and_grad",
     "vjp",
     "vmap",
-    "array_api",  # after the modules whose names are suggested first
 ]
 
 _TRANSFORMATIONS = "custom_jvp hessian hvp jacobian jvp linear_transpose linearize vjp vmap".split()
@@ -110,9 +125,13 @@ __dir__, __getattr__ = namespace(
     objects={
         "grad": "functional",
         "value_and_grad": "functional",
+        **dict.fromkeys(("axis_index", "pmax", "pmean", "pmin", "psum"), "functional.collectives"),
+        **dict.fromkeys(("custom_vjp", "custom_vmap"), "functional.rules"),
+        "closure_convert": "functional.closures",
         "gradient": "functional.reverse",
         "show_versions": "_versions",
         "print_saved_residuals": "functional.residuals",
+        "ravel_pytree": "functional.ravel",
         **dict.fromkeys(_TRANSFORMATIONS, "functional.transformations"),
     },
 )

@@ -92,7 +92,7 @@ def pairs(text: str) -> dict[str, str]:
 
 OTHERS = pairs(
     """elementwise_grad=grad make_vjp=vjp make_jvp=jvp primitive=custom_gradient defvjp=extend.derivative
-    check_grads=autodiff.gradcheck hessian_vector_product=hvp jacfwd=jacobian jacrev=jacobian custom_vjp=custom_gradient
+    check_grads=autodiff.gradcheck hessian_vector_product=hvp
     remat=checkpoint tensor=ops.array Tensor=Variable detach=stop_gradient clamp=ops.clip cat=ops.concatenate
     concat=ops.concatenate unsqueeze=ops.expand_dims permute=ops.transpose masked_fill=ops.where index_select=ops.take
     gather=ops.take_along_axis mm=ops.matmul bmm=ops.matmul mul=ops.multiply pow=ops.power map_fn=ops.map

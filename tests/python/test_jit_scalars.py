@@ -14,9 +14,9 @@ from seeds import seeds
 
 import gradops
 from gradops import autodiff, flow, functional, ops
+from gradops.autodiff import pushforward
 from gradops.autodiff.variable import data_of
 from gradops.errors import PartialGradientError
-from gradops.functional import forward
 from gradops.jit import jit, native, scalar_logs, scalars
 from gradops.jit import table as tables
 from gradops.jit.backend import register
@@ -217,7 +217,7 @@ def test_gradients_hooks_and_tangents_of_results_without_later_operations():
         inner.register_hook(lambda g: seen.append(g) or g * 3.0)
         (of_inner,) = autodiff.grad([end], [inner], retain_graph=True)
         (of_p,) = autodiff.grad([end], [p], retain_graph=True)
-        (tangent,) = forward.push([end], [inner], [np.float64(1.5)])
+        (tangent,) = pushforward.push([end], [inner], [np.float64(1.5)])
         return ops.stack([of_inner.data, of_p[0].data, of_p[1].data, seen[-1].data, data_of(tangent)])
 
     x = np.array([0.4, -0.7])
@@ -242,7 +242,7 @@ def test_gradient_of_a_result_with_later_operations_is_refused(asked):
         elif asked == "hook":
             inner.register_hook(lambda g: None)
         elif asked == "tangent":
-            forward.push([result], [inner], [np.float64(1.0)])
+            pushforward.push([result], [inner], [np.float64(1.0)])
         else:
             y = ops.sin(result)
             y.register_hook(lambda g: inner.register_hook(lambda g: g * 3.0) and None)

@@ -43,7 +43,7 @@ def test_public_modules():
         *SCIPY,
         "gradops.inference.transforms",
         *(f"gradops.array_api{name}" for name in ("", ".fft", ".linalg", ".special")),
-        *(f"gradops.{name}" for name in "ops.image ops.nn autodiff.profiler".split()),
+        *(f"gradops.{name}" for name in "ops.image ops.nn autodiff.forward_ad autodiff.profiler".split()),
     }
 
 

@@ -5,7 +5,7 @@ is what is recorded, :mod:`.engine` runs the backward pass, and :mod:`.rules` ha
 """
 
 from .._names import namespace
-from . import operators, profiler, record, rules  # noqa: F401
+from . import forward_ad, operators, profiler, record, rules  # noqa: F401
 from .diagnostics.anomaly import detect_anomaly, set_detect_anomaly
 from .diagnostics.gradcheck import gradcheck, gradgradcheck
 from .diagnostics.inspection import draw, to_dot
@@ -13,6 +13,7 @@ from .function import Function, once_differentiable
 from .gradients import backward, get_gradient_edge, grad
 from .interchange import to_backend
 from .modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from .node_hooks import allow_mutation_on_saved_tensors, register_multi_grad_hook
 from .saved_tensors import save_on_cpu, saved_tensors_hooks
 from .variable import Parameter, Variable
 
@@ -20,10 +21,12 @@ __all__ = [
     "Function",
     "Parameter",
     "Variable",
+    "allow_mutation_on_saved_tensors",
     "backward",
     "detect_anomaly",
     "draw",
     "enable_grad",
+    "forward_ad",
     "get_gradient_edge",
     "grad",
     "gradcheck",
@@ -33,6 +36,7 @@ __all__ = [
     "no_grad",
     "once_differentiable",
     "profiler",
+    "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
     "set_detect_anomaly",

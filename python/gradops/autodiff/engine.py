@@ -20,7 +20,19 @@ from .cotangents import Scattered, add, fit, is_complex, materialize, whole
 from .graph import ALIAS, PICK, RESULT, Cotangents, Node, asked, key, nodes_of
 from .initial_gradients import NAMES, check, tensor
 from .modes import recording
-from .state import Packed, accumulating, bump, check_versions, hooks, observers, special, wanted, written
+from .state import (
+    Packed,
+    Running,
+    accumulating,
+    bump,
+    check_versions,
+    hooks,
+    observers,
+    running,
+    special,
+    wanted,
+    written,
+)
 from .variable import Variable, attach, attach_new, data_of, is_active, wrap
 
 
@@ -126,13 +138,17 @@ def run(roots, seeds, retain, create_graph, inputs=None, within=None) -> dict[in
     ways = None if inputs is None else _paths(roots, inputs)
     if ways is not None and within is not None:
         ways = ways[0], ways[1] & within
-    token, before = recording.set(bool(create_graph)), wanted.set(ways)
+    token, before, outer = recording.set(bool(create_graph)), wanted.set(ways), running.set(now := Running())
     try:
         # Rules compute slopes at poles, and both branches of a selection: NumPy would warn of divisions in lines that
         # the user did not write, although the gradient is right.
         with np.errstate(all="ignore"):
-            return _pass(roots, seeds, retain, create_graph, inputs, ways)
+            found = _pass(roots, seeds, retain, create_graph, inputs, ways)
+            for end in now.ends:
+                end()
+            return found
     finally:
+        running.reset(outer)
         wanted.reset(before)
         recording.reset(token)
 
@@ -275,6 +291,14 @@ def _step(node: Node, g, create_graph: bool, recomputed: dict):
         saved = rejoin(node, saved)
     if g.__class__ is Cotangents:
         g = materialize(g, node)
+    if hasattr(node, "around"):
+        return _around[0](node, g, create_graph, functools.partial(_pulled, node, saved))
+    return _pulled(node, saved, g)
+
+
+def _pulled(node: Node, saved, g):
+    """The gradients for the edges of a node from its rule; observers see it, and complex numbers are conjugated."""
+    rule = node.rule
     conjugate = node.dtype is not FLOAT64 and rule.holomorphic and is_complex(node.dtype)
     if conjugate:
         g = elementwise.conj(g)
@@ -329,6 +353,15 @@ def _observed(node: Node, g, saved):
     for observe in observers:
         apply = functools.partial(observe, node, apply)
     return apply()
+
+
+_around: list = []
+
+
+def around(step_with_hooks):
+    """Register the function that calls a node's own hooks around its step (:mod:`.node_hooks`)."""
+    _around.append(step_with_hooks)
+    return step_with_hooks
 
 
 def _run_hooks(registered: dict, g, create_graph: bool):

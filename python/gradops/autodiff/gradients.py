@@ -7,12 +7,13 @@ from contextvars import ContextVar
 import numpy as np
 
 from .. import backends
-from ..errors import VARIABLE, ArgumentError, ArgumentTypeError, GradientError, Item, TypeOf
-from ..ops import creation
+from ..errors import VARIABLE, ArgumentError, ArgumentTypeError, GradientError, Item, ShapeError, TypeOf
+from ..ops import creation, mapping
 from . import engine, initial_gradients, torch_tape
 from .cotangents import zeros
 from .graph import AccumulateGrad, GradientEdge, asked, key
-from .variable import Variable, data_of, method, wrap
+from .state import hooks, observers
+from .variable import Variable, attach, data_of, method, wrap
 
 
 def backward(
@@ -28,7 +29,8 @@ def backward(
     """Compute gradients of ``variables`` and add them to the ``grad`` of the leaves they depend on.
 
     Args:
-        variables: a variable or several (or torch tensors, for which torch's own engine runs).
+        variables: a variable or several, or results of :func:`get_gradient_edge` (or torch tensors, for which torch's
+            own engine runs).
         grad_variables: the gradients to start from, each with the shape of its variable. May be omitted for
             scalars, whose gradient is then 1; None stands for these.
         retain_graph: keep the graph for another pass; by default the value of ``create_graph``.
@@ -71,7 +73,7 @@ def backward(
     grad_variables = _argument_value("grad_variables", grad_variables, "grad_tensors", grad_tensors)
     if variables is None:
         raise ArgumentError("`backward` needs `variables` to begin from.", argument="variables")
-    roots = _sequence(variables)
+    roots = list(map(_root, _sequence(variables)))
     given = None if grad_variables is None else _remarks(roots, _sequence(grad_variables))
     if any(map(_is_torch, roots)):
         torch_tape.backward(roots, given, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs)
@@ -122,15 +124,18 @@ def grad(
     create_graph=False,
     allow_unused=None,
     materialize_grads=False,
+    is_grads_batched=False,
 ) -> tuple:
     """Gradients of the sum of ``outputs`` (weighted by ``grad_outputs``) with respect to ``inputs``.
 
     Args:
-        outputs, inputs: a variable or several (or torch tensors). Inputs need not be leaves, and may be
-            results of :func:`get_gradient_edge`.
+        outputs, inputs: a variable or several (or torch tensors), or results of :func:`get_gradient_edge`. Inputs need
+            not be leaves.
         grad_outputs, retain_graph, create_graph: see :func:`backward`.
         allow_unused: return None for inputs that the outputs do not depend on, instead of raising an error.
         materialize_grads: return zeros instead of None.
+        is_grads_batched: True if each of ``grad_outputs`` has several gradients along a first dimension, as each result
+            then does; they are propagated together if the rules on the way allow it. The graph is retained.
 
     Returns:
         A tuple of variables (torch tensors for torch tensors), one for each input, each in its own memory.
@@ -138,7 +143,7 @@ def grad(
 
     Raises:
         GradientError: (a RuntimeError) see :func:`backward`; also for an unused input unless allowed.
-        ArgumentError: ``materialize_grads`` with ``allow_unused=False``.
+        ArgumentError: ``materialize_grads`` with ``allow_unused=False``; ``is_grads_batched`` without ``grad_outputs``.
 
     Gradient:
         Like ``torch.autograd.grad``; differentiable with ``create_graph=True``.
@@ -157,15 +162,19 @@ def grad(
     See Also:
         :func:`backward`, which adds to ``grad``; :func:`gradops.gradient`; :func:`gradops.grad` for functions.
     """
-    roots, targets = list(map(backends.held, _sequence(outputs))), list(map(backends.held, _sequence(inputs)))
+    roots = [_root(backends.held(x)) for x in _sequence(outputs)]
+    targets = list(map(backends.held, _sequence(inputs)))
     given = None if grad_outputs is None else _sequence(grad_outputs)
     if allow_unused is False and materialize_grads:
         raise ArgumentError("`allow_unused` must not be {False} with `materialize_grads`.", argument="allow_unused")
     allowed = materialize_grads if allow_unused is None else allow_unused
     if any(map(_is_torch, roots)):
-        passing = {"retain_graph": retain_graph, "create_graph": create_graph}
+        passing = {"retain_graph": retain_graph, "create_graph": create_graph, "is_grads_batched": is_grads_batched}
         unused = {"allow_unused": allowed, "materialize_grads": materialize_grads}
         return torch_tape.grad(roots, targets, given, **passing, **unused)
+    if is_grads_batched:
+        settings = {"create_graph": create_graph, "allow_unused": allow_unused, "materialize_grads": materialize_grads}
+        return _batched(roots, targets, given, settings)
     for i, target in enumerate(targets):
         if not isinstance(target, (Variable, GradientEdge)) or not target.requires_grad:
             raise GradientError(
@@ -180,6 +189,34 @@ def grad(
     ends = engine.run(roots, starts, retain, create_graph, targets)
     found = [_found(i, x, ends, allowed, materialize_grads) for i, x in enumerate(targets)]
     return tuple(unshared(found, [*targets, *starts]))
+
+
+def _batched(roots: list, targets: list, given: list | None, settings: dict) -> tuple:
+    """:func:`grad` for several gradients of each root, along a first dimension."""
+    if given is None or all(g is None for g in given):
+        raise ArgumentError("`is_grads_batched` needs `grad_outputs`.", argument="grad_outputs")
+    places = [i for i, g in enumerate(given) if g is not None]
+    rows = [initial_gradients.tensor(roots[i].data, given[i]) for i in places]
+    rows = rows if settings["create_graph"] else list(map(data_of, rows))
+    if any(not x.shape or x.shape[0] != rows[0].shape[0] for x in rows):
+        raise ShapeError(
+            f"`grad_outputs` must have a first dimension of one size with `is_grads_batched`; got shapes "
+            f"{', '.join(str(tuple(x.shape)) for x in rows)}.",
+            argument="grad_outputs",
+        )
+
+    def one(*row):
+        seeds: list = [None] * len(given)
+        for i, g in zip(places, row):
+            seeds[i] = g
+        found = grad(roots, targets, seeds, retain_graph=True, **settings)
+        return found if settings["create_graph"] else tuple(None if g is None else data_of(g) for g in found)
+
+    if hooks or observers:  # they would see batches
+        found = mapping.map(lambda row: one(*row), tuple(rows))
+    else:
+        found = mapping.map_rows("grad", one, rows, rows[0].shape[0], backends.backend_of(data_of(rows[0])))
+    return tuple(g if g is None or isinstance(g, Variable) else wrap(g) for g in found)
 
 
 def leaf_gradients(y: Variable, leaves: list, retain_graph: bool = False, materialize_grads: bool = True) -> tuple:
@@ -254,14 +291,24 @@ def _is_leaf_edge(value) -> bool:
     return isinstance(value, GradientEdge) and isinstance(value.node, AccumulateGrad)
 
 
+def _root(value):
+    """The variable that stands for an edge where a pass begins; other values unchanged."""
+    if not isinstance(value, GradientEdge):
+        return value
+    if _is_leaf_edge(value):
+        return value.node.variable
+    return attach(zeros(value.template), value.node)
+
+
 def _sequence(value) -> list:
     several = isinstance(value, (list, tuple)) and not hasattr(value, "output_nr")  # PyTorch's edges are tuples
     return list(value) if several else [value]
 
 
 def _is_torch(value) -> bool:
+    """True for a torch tensor, or PyTorch's edge."""
     owner = backends.backend_of(value)
-    return owner is not None and owner.derivatives.own_tape
+    return owner is not None and owner.derivatives.own_tape or hasattr(value, "output_nr")
 
 
 def get_gradient_edge(variable):

@@ -11,6 +11,7 @@ written at a later time than a node was made is stale for that node.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..backends import Backend
@@ -28,9 +29,25 @@ class Node:
         shape, dtype: of the result; None for a node with several results.
     """
 
-    __slots__ = ("rule", "edges", "saved", "seq", "shape", "dtype", "extra", "hooks", "broken_off", "__weakref__")
+    __slots__ = (
+        "rule",
+        "edges",
+        "saved",
+        "seq",
+        "shape",
+        "dtype",
+        "extra",
+        "hooks",
+        "around",
+        "broken_off",
+        "_metadata",
+        "__weakref__",
+    )
     extra: Any  # of a node of several results: their shapes, dtypes and backends
     hooks: dict  # of a node in `state.hooks`
+    around: dict  # hooks before and after the step of a node that has some
+    register_hook: Callable  # set by `node_hooks`
+    register_prehook: Callable
 
     def __init__(self, rule, edges, saved, shape, dtype):
         self.rule = rule
@@ -60,6 +77,13 @@ class Node:
     def next_functions(self) -> tuple:
         """The next places for gradients: pairs of a node and 0, as in PyTorch; leaves appear as ``AccumulateGrad``."""
         return tuple((e if isinstance(e, Node) or e is None else AccumulateGrad(e), 0) for e in self.edges)
+
+    @property
+    def metadata(self) -> dict:
+        """A dict for notes of the user's."""
+        if not hasattr(self, "_metadata"):
+            self._metadata: dict = {}
+        return self._metadata
 
     def __repr__(self) -> str:
         return f"<{self.name} backward>"

@@ -15,7 +15,7 @@ from ..errors import ArgumentTypeError, GradientError, ShapeError, TypeOf
 from ..ops import conversion
 from . import state
 from .cotangents import given_in
-from .graph import asked
+from .graph import Node, asked
 from .variable import Variable, method, wrap
 
 _ids = count()
@@ -156,6 +156,11 @@ def _place(variable: Variable) -> dict:
         if variable._hooks is None:
             variable._hooks = {}
         return variable._hooks
+    return of_node(node)
+
+
+def of_node(node: Node) -> dict:
+    """The hooks of a node's result."""
     # A hook often closes over its variable and so leads to the node. A table of this module would therefore keep the
     # graph alive for ever; as an attribute of the node the hook is a cycle, which Python collects. The table only has
     # the node's number.

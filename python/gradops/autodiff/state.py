@@ -116,6 +116,20 @@ wanted: ContextVar[tuple | None] = ContextVar("gradops_wanted", default=None)
 """In a pass for some inputs, the :func:`.graph.key` of these inputs and of the nodes that lead to them, so that rules
 with expensive gradients can skip those that nothing needs."""
 
+
+class Running:
+    """A backward pass under way: functions to call at its end, and notes of hooks, by ``id``."""
+
+    __slots__ = ("ends", "notes")
+
+    def __init__(self) -> None:
+        self.ends: list[Callable] = []
+        self.notes: dict[int, list] = {}
+
+
+running: ContextVar[Running | None] = ContextVar("gradops_running", default=None)
+"""The innermost backward pass under way."""
+
 special: dict[Any, Special] = {}
 """The dtypes whose gradients are not arrays."""
 

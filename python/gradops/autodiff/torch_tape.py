@@ -24,7 +24,7 @@ def grad(tensors: list, inputs: list, gradients: list | None, **settings) -> tup
     """Call ``torch.autograd.grad``."""
     import torch
 
-    starts = _starts(tensors, gradients, ("outputs", "grad_outputs"))
+    starts = _starts(tensors, gradients, ("outputs", "grad_outputs"), settings.get("is_grads_batched", False))
     return _run(torch.autograd.grad, tensors, inputs, starts, **settings)
 
 
@@ -41,8 +41,13 @@ def gradient_edge(tensor):
     return get_gradient_edge(tensor)
 
 
-def _starts(tensors: list, given: list | None, names: tuple[str, str] = initial_gradients.NAMES) -> list:
+def _starts(
+    tensors: list, given: list | None, names: tuple[str, str] = initial_gradients.NAMES, batched: bool = False
+) -> list:
     """The gradient that a pass starts from, or None, for each tensor; torch accepts tensors only.
+
+    Args:
+        batched: True if the gradients have a first dimension more, which PyTorch checks.
 
     Raises:
         ArgumentTypeError: a gradient that is neither tensor nor number.
@@ -51,7 +56,7 @@ def _starts(tensors: list, given: list | None, names: tuple[str, str] = initial_
 
     def converted(g, like):
         g = None if g is None else initial_gradients.tensor(like, g, names)
-        if isinstance(like, torch.Tensor):
+        if isinstance(like, torch.Tensor) and not batched:
             initial_gradients.check(like, g, names)
         return g
 

@@ -508,8 +508,10 @@ class Derivatives(_Contract):
         """Objects with the known shapes and dtypes of the results of a node of the library's own tape."""
         return ()
 
-    def linear_solve(self, matvec: Callable, b, solve: Callable):
-        """``solve(matvec, b)`` as a linear function of ``b`` whose transpose solves with the transpose of ``matvec``.
+    def linear_solve(self, matvec: Callable, b, solve: Callable, transpose_solve: Callable | None):
+        """``solve(matvec, b)`` as a linear function of ``b``; its transpose is ``transpose_solve(transpose, b)``.
+
+        Without ``transpose_solve`` it has no transpose.
 
         NotImplemented: the caller uses a custom gradient.
         """

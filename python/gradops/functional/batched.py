@@ -106,6 +106,17 @@ def vectorized_map(function: Callable, rows: list) -> list:
     return results
 
 
+def custom_vmap(function: Callable, rule: Callable, xs: list) -> list:
+    """``function(*xs)``, a list; for batches the values of ``rule(size, batched, arrays)``."""
+    level = max((x.level for x in xs if isinstance(x, Batched)), default=None)
+    if level is None:
+        return function(*xs)
+    batched = [isinstance(x, Batched) and x.level == level for x in xs]
+    arrays = [x.value if is_batch else x for x, is_batch in zip(xs, batched)]
+    ys, out = rule(next(len(x) for x, is_batch in zip(arrays, batched) if is_batch), batched, arrays)
+    return [Batched(y, level) if is_batch else y for y, is_batch in zip(ys, out)]
+
+
 wraps = True
 
 

@@ -9,7 +9,6 @@ know what a function closes over.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -26,7 +25,9 @@ from ..ops._compose import NUMBERS
 from ..ops._matrices import epsilon
 from ..ops._structures import check_functions
 from . import matrices
+from .ravel import raveled, unraveled
 from .reverse import grad
+from .symbolic_zeros import connected
 from .transformations import linearize, vjp
 
 MAX_ORDER = 3
@@ -84,7 +85,7 @@ def fixed_point(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int
     """
     check_functions("fixed_point", f=f)
     most = integer("fixed_point", max_iterations, "max_iterations", 1)
-    unknowns = _Unknowns("fixed_point", x0, theta, lambda x: f(x, *theta))
+    unknowns = Unknowns("fixed_point", x0, theta, lambda x: f(x, *theta))
 
     def residual(x):
         return ops.subtract(unknowns.vector_function(x), x)
@@ -129,7 +130,7 @@ def root(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int = 100)
     """
     check_functions("root", f=f)
     most = integer("root", max_iterations, "max_iterations", 1)
-    unknowns = _Unknowns("root", x0, theta, lambda x: f(x, *theta))
+    unknowns = Unknowns("root", x0, theta, lambda x: f(x, *theta))
     residual = unknowns.vector_function
 
     def newton(x):
@@ -185,7 +186,7 @@ def minimum(f: Callable, x0, theta: tuple, tol, most: int, newton: Callable | No
     ``newton(gradient, x)`` returns a function that multiplies a vector by the inverse of the Hessian at ``x``, or of a
     positive definite matrix near it.
     """
-    unknowns = _Unknowns("argmin", x0, theta, lambda x: f(x, *theta), keeps=False)
+    unknowns = Unknowns("argmin", x0, theta, lambda x: f(x, *theta), keeps=False)
 
     def value(x):
         return ops.reshape(unknowns.f(unknowns.tree(x)), ())
@@ -263,9 +264,9 @@ def linear_solve(matvec: Callable, b, *, method: str = "gmres", tol: float = 1e-
     _check_tol("linear_solve", tol)
     solve = _METHODS[_checks.choice("linear_solve", method, _METHODS, "method")]
     most = None if max_iterations is None else integer("linear_solve", max_iterations, "max_iterations", 1)
-    unknowns = _Unknowns("linear_solve", b, (), matvec)
+    unknowns = Unknowns("linear_solve", b, (), matvec)
 
-    right = unknowns.vector(b) if any(map(ops.is_tensor, _tree.leaves_of(b))) else unknowns.start
+    right = unknowns.right_side(b)
 
     def residual(x):
         return ops.subtract(unknowns.vector_function(x), right)
@@ -278,7 +279,7 @@ def linear_solve(matvec: Callable, b, *, method: str = "gmres", tol: float = 1e-
     return unknowns.solved(residual, found, solve)
 
 
-class _Unknowns:
+class Unknowns:
     """Unknowns in a structure, flattened to one vector, with functions of the structure as functions of the vector.
 
     Args:
@@ -290,7 +291,7 @@ class _Unknowns:
 
     def __init__(self, name: str, start, beside, f: Callable, keeps: bool = True):
         self.name, self.f = name, f
-        argument = "b" if name == "linear_solve" else "x0"
+        argument = "b" if name.endswith("linear_solve") else "initial_guess" if name == "custom_root" else "x0"
         given, self.form = _tree.flatten(start)
         theta = _tree.leaves_of(beside)
         for which, values in (("theta", theta), (argument, given)):
@@ -325,17 +326,18 @@ class _Unknowns:
                 raise ShapeError(f"`f` must keep the shape {ops.shape(x)} of `x0`; got {ops.shape(y)}.", argument="f")
 
     def vector(self, tree):
-        parts = [ops.reshape(x, (-1,)) for x in _tree.leaves_of(tree)]
-        return parts[0] if len(parts) == 1 else ops.concatenate(parts)
+        return raveled(_tree.leaves_of(tree))
 
     def tree(self, x):
-        if len(self.shapes) == 1:
-            return _tree.unflatten(self.form, [ops.reshape(x, self.shapes[0])])
-        ends = [0]
-        for shape in self.shapes:
-            ends.append(ends[-1] + math.prod(shape))
-        parts = [ops.reshape(x[i:j], s) for i, j, s in zip(ends, ends[1:], self.shapes)]
-        return _tree.unflatten(self.form, parts)
+        return _tree.unflatten(self.form, unraveled(x, self.shapes))
+
+    def right_side(self, b):
+        """The right-hand side ``b`` of a linear system as a vector."""
+        return self.vector(b) if any(map(ops.is_tensor, _tree.leaves_of(b))) else self.start
+
+    def wrapped(self, x):
+        """A constant as a variable, if the unknowns or the values of ``f`` are variables."""
+        return wrap(x) if self.variable and not isinstance(x, Variable) else x
 
     def vector_function(self, x):
         """``f`` as a function from vectors to vectors."""
@@ -362,17 +364,7 @@ class _Unknowns:
         if connected(rest):
             inverse = newton(residual, x) if newton else _inverse(residual, x, solve, True)
             x = stepped(residual, inverse, x, rest)
-        elif self.variable and not isinstance(x, Variable):
-            x = wrap(x)
-        return self.tree(x)
-
-
-def connected(y) -> bool:
-    """True if a value may have a gradient."""
-    if isinstance(y, Variable):
-        return is_active(y)
-    owner = backends.backend_of(y)
-    return owner is not None and owner.derivatives.records(y)
+        return self.tree(self.wrapped(x))
 
 
 def stepped(residual: Callable, inverse: Callable, x, rest=None, moves: bool = False):
@@ -488,7 +480,11 @@ def _inverse(residual: Callable, x, solve: Callable | None = None, at_root: bool
         forward = linearize(residual, x)[1]
         pull = vjp(residual, x)[1]
     back = forward if method is _cg else lambda w: pull(w)[0]
-    return _solving(forward, back, lambda matvec, b: method(matvec, b, epsilon(b) ** 0.75, None), at_root)
+
+    def solve_linear(matvec: Callable, b):
+        return method(matvec, b, epsilon(b) ** 0.75, None)
+
+    return linear_inverse(forward, back, solve_linear, solve_linear, at_root)
 
 
 def dense_jacobian(residual: Callable, x):
@@ -513,20 +509,47 @@ def dense_inverse(matrix) -> Callable:
     return inverse
 
 
-def _solving(forward: Callable, back: Callable, solve: Callable, of_nothing: bool = False) -> Callable:
-    """The solution of a linear system as a linear function of the right side; its transpose solves with ``back``."""
+def linear_inverse(
+    forward: Callable, back: Callable, solve: Callable, transpose_solve: Callable, of_nothing: bool = False
+) -> Callable:
+    """The solution of a linear system as a linear function of the right side.
+
+    Args:
+        back: the transpose of ``forward``.
+        solve, transpose_solve: ``solve(forward, b)`` and ``transpose_solve(back, b)`` return solutions.
+    """
 
     def inverse(r):
         owner = backends.backend_of(data_of(r))
-        found = derivatives_of(owner, [r]).linear_solve(forward, r, solve)
+        back_solve = None if transpose_solve is missing_solve else transpose_solve
+        found = derivatives_of(owner, [r]).linear_solve(forward, r, solve, back_solve)
         return attached(r) if found is NotImplemented else found
 
     @custom_gradient
     def attached(r):
         value = ops.zeros_like(r) if of_nothing else held(functools.partial(solve, forward))(r)
-        return value, _solving(back, forward, solve)
+        return value, linear_inverse(back, forward, transpose_solve, solve)
 
     return inverse
+
+
+def missing_solve(matvec: Callable, b):
+    """The solver for a transpose for which the user gave none: it knows the solution for 0, as forward mode needs it.
+
+    Raises:
+        GradientError: ``b`` is not 0, or not known.
+    """
+    try:
+        is_zero = not ops.any(b != 0)
+    except Exception:  # traced values cannot be read
+        is_zero = False
+    if not is_zero:
+        raise GradientError(
+            "`custom_linear_solve`: a derivative in reverse mode needs `transpose_solve`.",
+            argument="transpose_solve",
+            hint="or set `symmetric=True`, if `matvec` is its own transpose",
+        )
+    return b
 
 
 def _norm(x):

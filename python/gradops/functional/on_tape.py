@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import backends
 from .._display import track
-from ..autodiff import engine, gradients, record, state
+from ..autodiff import engine, gradients, pushforward, record, state
 from ..autodiff.derivatives import Others, detach_aux, fresh, linked
 from ..autodiff.graph import key, nodes_of
 from ..autodiff.modes import ensured_recording
@@ -23,7 +23,7 @@ from ..backends.interface import register_on_tape
 from ..errors import GradientError, Position
 from ..jit.array import Traced
 from ..ops import conversion, creation, joining, mapping, shaping
-from . import batched, forward
+from . import batched
 from .point import Point
 
 
@@ -85,7 +85,7 @@ class Recording:
 
     def push(self, variables: list, tangents: list, strict: bool) -> list:
         """The product of the Jacobian by ``variables`` with ``tangents``, for each output."""
-        products = forward.push(self.outputs, variables, tangents, self.keep)
+        products = pushforward.push(self.outputs, variables, tangents, self.keep)
         for i, t in enumerate(products):
             if t is None and strict:
                 raise GradientError(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
 import numpy as np
 
-from .. import _functions, _tree, backends, dtypes
+from .. import _functions, _tree, backends
 from .._functions import Transformed, with_argument_hints
 from .._scopes import changed
 from ..annotations import P, R, X
@@ -29,10 +29,12 @@ from ..ops._structures import as_tensor, check_functions, owner_of
 from ..ops.mapping import map_rows
 from ..ops.properties import known_sizes
 from . import matrices
+from .collectives import named_rows
 from .point import Point, is_complex
 from .reverse import chosen_of, grad, positions_of
 from .shapes import filled_with_zeros
 from .structured import pair
+from .symbolic_zeros import connected, filled_zeros, moves, symbolic_zero
 
 if TYPE_CHECKING:
     from .._functions import All, Curvature, Differentiable
@@ -496,6 +498,8 @@ def vmap(
     out_axes: Any = 0,
     axis_size: int | None = None,
     chunk_size: int | None = None,
+    axis_name: Any = None,
+    randomness: str | None = None,
 ) -> Transformed[P, R]:
     """A function that applies ``f`` to all slices of its arguments and stacks the results.
 
@@ -509,6 +513,11 @@ def vmap(
         axis_size: the size of the mapped dimension; needed if all ``in_axes`` are None.
         chunk_size: the most slices that ``f`` is vectorized over at once, which bounds the memory; chunks run one after
             the other, in a compiled function as a loop. 1 runs slice by slice, without vectorization; None takes all.
+        axis_name: a name of the mapped dimension, for :func:`psum`, :func:`pmean`, :func:`pmax`, :func:`pmin` and
+            :func:`axis_index` in ``f``. Where rows are not computed at once, they run in turn from one reduction to the
+            next, which all of them must come to.
+        randomness: on PyTorch, what its random functions do in ``f``: ``"different"`` numbers for each row (the
+            default), the ``"same"`` for all, or an ``"error"``. Other libraries have no such setting.
 
     Returns:
         A function of the arguments of ``f``, each with an additional dimension if it is mapped over.
@@ -547,6 +556,14 @@ def vmap(
     if axis_size is not None:
         axis_size = _checks.integer("vmap", axis_size, "axis_size", 0)
     chunk_size = matrices.checked_chunk_size("vmap", chunk_size)
+    if chunk_size is not None and axis_name is not None:
+        raise ArgumentError(
+            "`vmap`: `chunk_size` has no meaning with `axis_name`, whose reductions need all rows at once.",
+            argument="chunk_size",
+            hint="leave one of them out",
+        )
+    if randomness is not None:
+        _checks.choice("vmap", randomness, ("error", "different", "same"), "randomness")
 
     def mapped(*args, **kwargs):
         leaves, form = _tree.flatten((args, kwargs))
@@ -573,11 +590,33 @@ def vmap(
 
         count = sizes.pop() if sizes else None
         rows = rows or [creation.zeros((count,))]
-        found, value = _tree.flatten(map_rows("vmap", run, rows, count, owner, chunk_size))
+        settings = _random_settings(randomness, owner)
+        if axis_name is None:
+            stacked = map_rows("vmap", run, rows, count, owner, chunk_size, **settings)
+        else:
+            stacked = named_rows(axis_name, run, rows, conversion.shape(rows[0])[0], owner, **settings)
+        found, value = _tree.flatten(stacked)
         to = _axes(out_axes, value, "out_axes")
         return _tree.unflatten(value, [y if a == 0 else shaping.moveaxis(y, 0, a) for y, a in zip(found, to)])
 
-    return Transformed(mapped, vmap, f, in_axes, out_axes, axis_size, chunk_size)
+    return Transformed(mapped, vmap, f, in_axes, out_axes, axis_size, chunk_size, axis_name, randomness)
+
+
+def _random_settings(randomness: str | None, owner: backends.Backend) -> dict[str, str]:
+    """The settings of the library's map for random numbers.
+
+    Raises:
+        ArgumentError: another library than PyTorch.
+    """
+    if randomness is None:
+        return {}
+    if not owner.derivatives.own_tape:
+        raise ArgumentError(
+            f"`vmap`: `randomness` is a setting of PyTorch; got tensors of {owner.name}.",
+            argument="randomness",
+            hint="draw random numbers outside, or map over keys or seeds",
+        )
+    return {"randomness": randomness}
 
 
 def _first(x, axis: int):
@@ -633,7 +672,8 @@ class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
     Args:
         fun: a function of tensors, structures of tensors, and anything else, that returns a tensor or a structure of
             tensors.
-        nondiff_argnums: the positions of arguments without a tangent, which the rule gets before ``primals``.
+        nondiff_argnums, nondiff_argnames: the positions or names of arguments without a tangent, which the rule gets
+            before ``primals``.
 
     Returns:
         A function of the same arguments.
@@ -641,7 +681,8 @@ class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
     Raises:
         GradientError: the function is called without a rule; or, from a derivative, the rule does not return a pair, or
             its tangent has another structure or shape than the value.
-        ArgumentTypeError: ``fun`` is not a function, or ``nondiff_argnums`` are not positions.
+        ArgumentTypeError: ``fun`` is not a function, or ``nondiff_argnums`` are not positions. ArgumentError: ``fun``
+            has no argument of a name in ``nondiff_argnames``.
 
     Gradient:
         The rule's, in forward and reverse mode, to any order, as far as the rule is differentiable. The function
@@ -675,10 +716,16 @@ class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
         :func:`gradops.custom_gradient`, whose rule is given in reverse mode.
     """
 
-    def __init__(self, fun: Callable[P, R], nondiff_argnums: tuple[int, ...] = ()):
+    def __init__(
+        self,
+        fun: Callable[P, R],
+        nondiff_argnums: int | tuple[int, ...] = (),
+        nondiff_argnames: str | tuple[str, ...] = (),
+    ):
         check_functions("custom_jvp", fun=fun)
-        self.nondiff_argnums = tuple([_checks.integer("custom_jvp", i, "nondiff_argnums", 0) for i in nondiff_argnums])
+        self.nondiff_argnums = fixed_positions("custom_jvp", fun, nondiff_argnums, nondiff_argnames)
         self.rule: Callable | None = None
+        self.symbolic_zeros = False
         functools.update_wrapper(self, fun)
         self.fun, self._arguments = fun, Arguments(fun)
 
@@ -690,18 +737,21 @@ class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
         return self if instance is None else functools.partial(self, instance)
 
     def _made_of(self) -> tuple[Callable, tuple]:
-        return _custom_jvp, (self.fun, self.nondiff_argnums, self.rule)
+        return _custom_jvp, (self.fun, self.nondiff_argnums, self.rule, self.symbolic_zeros)
 
     def __repr__(self) -> str:
         return f"<gradops custom_jvp of {getattr(self.fun, '__qualname__', self.fun)}>"
 
-    def defjvp(self, jvp: Callable) -> Callable:
+    def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
         """Set the rule.
 
-        ``jvp(primals, tangents)`` returns the value and its tangent. Returns ``jvp``, to be a decorator.
+        ``jvp(primals, tangents)`` returns the value and its tangent. With ``symbolic_zeros``, the tangent of a tensor
+        that is not differentiated is a :class:`gradops.functional.SymbolicZero`, which the rule may also return.
+        Returns ``jvp``, to be a decorator.
         """
         check_functions("custom_jvp.defjvp", jvp=jvp)
-        self.rule = jvp
+        _checks.check_flags("custom_jvp.defjvp", symbolic_zeros=symbolic_zeros)
+        self.rule, self.symbolic_zeros = jvp, symbolic_zeros
         return jvp
 
     def defjvps(self, *jvps: Callable | None) -> None:
@@ -711,20 +761,13 @@ class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
 
         def rule(*given):
             *fixed, primals, tangents = given
-            value = call(*self._filled(fixed, primals))
+            value = call(*with_fixed(self.nondiff_argnums, fixed, primals))
             parts = [jvp(t, value, *primals) for jvp, t in zip(jvps, tangents) if jvp is not None and t is not None]
             if not parts:
                 return value, _tree.map_leaves(creation.zeros_like, value)
             return value, functools.reduce(lambda a, b: _tree.map_leaves(elementwise.add, a, b), parts)
 
-        self.rule = rule
-
-    def _filled(self, fixed, primals) -> list:
-        """All arguments in order, merged from arguments without and with tangents."""
-        args = list(primals)
-        for i, x in sorted(zip(self.nondiff_argnums, fixed)):
-            args.insert(i, x)
-        return args
+        self.rule, self.symbolic_zeros = rule, False
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         rule = self.rule
@@ -735,17 +778,12 @@ class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
                 argument="fun",
                 hint="give it one by `f.defjvp(rule)`",
             )
-        given, named = self._arguments.positional(args, kwargs)
-        if named:
-            raise ArgumentError(
-                f"a `custom_jvp` function takes its arguments by position; got {', '.join(named)} by name.",
-                argument="fun",
-            )
-        given = (*given, *self._arguments.defaults_after(len(given)))
+        given = arguments_by_position("custom_jvp", self._arguments, args, kwargs)
         fixed = [given[i] for i in self.nondiff_argnums]
         primals = [x for i, x in enumerate(given) if i not in self.nondiff_argnums]
         leaves, form = _tree.flatten(primals)
-        places = [i for i, x in enumerate(leaves) if _moves(x)]
+        places = [i for i, x in enumerate(leaves) if moves(x) and (not self.symbolic_zeros or connected(x))]
+        still = [symbolic_zero(x) if self.symbolic_zeros else 0.0 if type(x) is float else None for x in leaves]
 
         def filled(xs, others):
             found = dict(zip(places, xs))
@@ -753,22 +791,22 @@ class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
 
         def run(*xs):
             parts = filled(xs, leaves)
-            value = fun(*self._filled(fixed, parts))
+            value = fun(*with_fixed(self.nondiff_argnums, fixed, parts))
             like, value_form = _tree.flatten(value)
 
             def tangent(*ts):
                 with changed(_applied, (*_applied.get(), (self, ts))):
-                    made = rule(*fixed, parts, filled(ts, [0.0 if type(x) is float else None for x in leaves]))
+                    made = rule(*fixed, parts, filled(ts, still))
                 if not isinstance(made, (tuple, list)) or len(made) != 2:
                     raise GradientError(
                         "the rule of a `custom_jvp` must return a pair of the value and its tangent; got {given}.",
                         argument="rule",
                         given=TypeOf(made),
                     )
-                return _smooth(_like(made[1], like, value_form), like)
+                return _smooth(_like(filled_zeros(made[1], value), like, value_form), like)
 
             def body(*xs):
-                return _smooth(_tree.leaves_of(fun(*self._filled(fixed, filled(xs, leaves)))), like)
+                return _smooth(_tree.leaves_of(fun(*with_fixed(self.nondiff_argnums, fixed, filled(xs, leaves)))), like)
 
             def pull(upstream):
                 within = _transposing.get()
@@ -793,10 +831,48 @@ class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
         return custom_gradient(run)(*given_to) if places and not on_tangents else fun(*given)
 
 
-def _custom_jvp(fun: Callable, nondiff_argnums: tuple[int, ...], rule: Callable | None) -> custom_jvp:
+def _custom_jvp(
+    fun: Callable, nondiff_argnums: tuple[int, ...], rule: Callable | None, symbolic_zeros: bool = False
+) -> custom_jvp:
     made: custom_jvp = custom_jvp(fun, nondiff_argnums)
-    made.rule = rule
+    made.rule, made.symbolic_zeros = rule, symbolic_zeros
     return made
+
+
+def fixed_positions(name: str, fun: Callable, positions, names) -> tuple[int, ...]:
+    """The positions of the arguments of ``fun`` that are not differentiated, given by position and by name."""
+    found = [_checks.integer(name, i, "nondiff_argnums", 0) for i in _several(positions)]
+    known = Arguments(fun).names
+    for wanted in _several(names):
+        if wanted not in known:
+            raise ArgumentError(
+                f"`{name}`: `nondiff_argnames` must name arguments of `fun`: {', '.join(known)}; got {wanted!r}.",
+                argument="nondiff_argnames",
+            )
+        found.append(known.index(wanted))
+    return tuple(sorted(set(found)))
+
+
+def _several(value) -> tuple:
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+def arguments_by_position(name: str, arguments: Arguments, args: tuple, kwargs: dict) -> tuple:
+    """All arguments of a call of a function with a custom rule, by position, completed by defaults."""
+    given, named = arguments.positional(args, kwargs)
+    if named:
+        raise ArgumentError(
+            f"a `{name}` function takes its arguments by position; got {', '.join(named)} by name.", argument="fun"
+        )
+    return (*given, *arguments.defaults_after(len(given)))
+
+
+def with_fixed(positions: tuple[int, ...], fixed, primals) -> list:
+    """All arguments in order: the ``fixed`` ones, which are not differentiated, at ``positions``, and the others."""
+    args = list(primals)
+    for i, x in sorted(zip(positions, fixed), key=lambda pair: pair[0]):
+        args.insert(i, x)
+    return args
 
 
 def _differentiated_with(xs: list, ts: tuple) -> bool:
@@ -805,14 +881,9 @@ def _differentiated_with(xs: list, ts: tuple) -> bool:
     return backend is not None and backend.derivatives.together(xs, ts)
 
 
-def _moves(x) -> bool:
-    """True if an argument, or a part of one, has tangents."""
-    return is_tensor(x) and dtypes.is_floating(conversion.dtype(x))
-
-
 def _smooth(values: list, like: list) -> list:
     """The elements of ``values`` whose counterparts in ``like`` are floating."""
-    return [v for v, y in zip(values, like) if type(y) is float or _moves(y)]
+    return [v for v, y in zip(values, like) if type(y) is float or moves(y)]
 
 
 def _like(tangent, like: list, form: _tree.Structure) -> list:

@@ -14,8 +14,9 @@ import numpy as np
 from .. import ops
 from ..errors import JitError
 from ..functional import SparseHessian
-from ..functional.implicit import connected, held, loop, minimum
+from ..functional.implicit import held, loop, minimum
 from ..functional.reverse import grad
+from ..functional.symbolic_zeros import connected
 from ..functional.transformations import linearize
 from ..scipy._tensors import constant_like
 from ..scipy.sparse import _ops as sparse_ops

@@ -14,18 +14,24 @@ The other libraries' tensors go to ``jax.jit``, ``tf.function`` and ``make_fx``.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 
 from .._functions import with_argument_hints
 from ..annotations import P, R
-from ..errors import ArgumentTypeError, Given, JitError, TypeOf
+from ..errors import ArgumentError, ArgumentTypeError, Given, JitError, TypeOf
 from .compiled import Compiled
 
 __all__ = ["JitError", "jit"]
 
 
 @with_argument_hints
-def jit(f: Callable[P, R], static_argnums: int | tuple[int, ...] = (), native: bool = True) -> Compiled[P, R]:
+def jit(
+    f: Callable[P, R],
+    static_argnums: int | tuple[int, ...] = (),
+    native: bool = True,
+    static_argnames: str | tuple[str, ...] = (),
+) -> Compiled[P, R]:
     """Compile ``f``: trace it once for each signature of shapes, dtypes, numbers and static arguments, then replay it.
 
     Args:
@@ -36,6 +42,8 @@ def jit(f: Callable[P, R], static_argnums: int | tuple[int, ...] = (), native: b
             Negative positions count from the last argument of a call.
         native: on NumPy, False for a program of NumPy calls without native code. ``GRADOPS_NATIVE=off`` in the
             environment does the same for all programs.
+        static_argnames: names of static arguments. An argument named by position or by name is static however a call
+            passes it.
 
     Returns:
         A function of the same arguments. On JAX it is ``jax.jit``, on TensorFlow ``tf.function``, and on PyTorch a
@@ -72,7 +80,8 @@ def jit(f: Callable[P, R], static_argnums: int | tuple[int, ...] = (), native: b
             outside; its result carries a gradient to a Variable that is not an argument, which would be lost; or a
             function that a loop calls does something else the second time.
         ArgumentTypeError: an argument is neither a tensor nor static; a static argument cannot be compared; or
-            ``static_argnums`` are not integers.
+            ``static_argnums`` are not integers, or ``static_argnames`` not names.
+        ArgumentError: ``f`` has no argument of a name in ``static_argnames``.
 
     At each call, everything ``f`` reads from outside is compared with its state in the trace, and ``f`` is traced again
     if something has changed. This covers what is named in the code of ``f`` and of the functions and methods of yours
@@ -142,7 +151,42 @@ def jit(f: Callable[P, R], static_argnums: int | tuple[int, ...] = (), native: b
         raise ArgumentTypeError(
             "`native` must be True or False; got {native}.", argument="native", native=TypeOf(native)
         )
-    return Compiled(f, positions, native=native)
+    static = _both(f, positions, (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames))
+    return Compiled(f, static[0], native=native, static_names=static[1])
+
+
+def _both(f: Callable, positions: tuple[int, ...], names: tuple[str, ...]) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """The positions and the names of static arguments, each completed by the other with the signature of ``f``.
+
+    Raises:
+        ArgumentTypeError: a name that is not a string.
+        ArgumentError: ``f`` has no argument of a name.
+    """
+    for name in names:
+        if not isinstance(name, str):
+            raise ArgumentTypeError(
+                "`static_argnames` must be names of arguments; got {given}.",
+                argument="static_argnames",
+                given=Given(repr(name), name),
+            )
+    if not (positions or names):
+        return positions, names
+    try:
+        parameters = list(inspect.signature(f).parameters.values())
+    except (TypeError, ValueError):
+        return positions, names
+    by_name = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        for name in names:
+            if name not in by_name:
+                raise ArgumentError(
+                    f"`static_argnames` must name arguments of `f`: {', '.join(by_name) or 'none'}; got {name!r}.",
+                    argument="static_argnames",
+                )
+    ordered = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    found = [ordered.index(name) for name in names if name in ordered]
+    named = [ordered[i] for i in positions if 0 <= i < len(ordered) and ordered[i] in by_name]
+    return tuple(dict.fromkeys([*positions, *found])), tuple(dict.fromkeys([*names, *named]))
 
 
 # The function hides this package from `gradops.jit.native` and `import gradops.jit.native as native`, which look up

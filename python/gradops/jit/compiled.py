@@ -27,7 +27,7 @@ from .._scopes import changed, uncollected
 from ..annotations import P, R
 from ..autodiff.diagnostics import profiler
 from ..autodiff.variable import Variable, data_of
-from ..errors import ArgumentError, ArgumentTypeError, JitError, Position, TypeOf
+from ..errors import ArgumentError, ArgumentTypeError, Given, JitError, Position, TypeOf
 from ..ops._structures import recorder
 from . import emission
 from .agreement import agree, report
@@ -95,6 +95,7 @@ class Compiled(_functions.Made, Generic[P, R]):
         split: on NumPy, True if each item in a tuple of results gets a program of its own (see :meth:`part`), and no
             program computes all of them.
         native: on NumPy, False for programs without native code.
+        static_names: the names of static arguments, for calls that pass them by name.
 
     Attributes:
         programs: the compiled programs by signature, each a function of a list of tensors.
@@ -109,10 +110,12 @@ class Compiled(_functions.Made, Generic[P, R]):
         analyse: Callable | None = None,
         split: bool = False,
         native: bool = True,
+        static_names: tuple[str, ...] = (),
     ):
         functools.update_wrapper(self, f, updated=())
         self.f = f
         self.static = static
+        self.static_names = static_names
         self.analyse = analyse
         self.split = split
         self.native = native
@@ -131,7 +134,7 @@ class Compiled(_functions.Made, Generic[P, R]):
         self._forget_changed()
         found = None if kwargs or self.static else self._known(args)
         if found is None:
-            return self._called(Signature(args, kwargs, self.static))
+            return self._called(Signature(args, kwargs, self.static, self.static_names))
         program, arrays = found
         return program(arrays)
 
@@ -168,7 +171,7 @@ class Compiled(_functions.Made, Generic[P, R]):
 
     def _made_of(self) -> tuple[Callable, tuple]:
         """Pickle without the programs; another process compiles them again."""
-        return Compiled, (self.f, self.static, self.analyse, self.split, self.native)
+        return Compiled, (self.f, self.static, self.analyse, self.split, self.native, self.static_names)
 
     def explain(self) -> str:
         """Return what was compiled, as text.
@@ -232,7 +235,7 @@ class Compiled(_functions.Made, Generic[P, R]):
     def _found(self, signature: Signature) -> Any:
         """Return the program for a signature, or None if there is no program or a static argument has changed."""
         program = self.programs.find(signature.key)
-        if program is not None and self.static:
+        if program is not None and (self.static or self.static_names):
             captured = self.programs.of_static.get(signature.key)
             if captured is not None and captured is not self.captured and captured.changed():
                 return None
@@ -245,7 +248,8 @@ class Compiled(_functions.Made, Generic[P, R]):
             given, keywords = arguments(tensors)
             return self.f(*given, **keywords)
 
-        changing = tuple([x for x in map(signature.args.__getitem__, signature.static) if type(x) not in _FIXED])
+        static = [*map(signature.args.__getitem__, signature.static), *signature.named.values()]
+        changing = tuple([x for x in static if type(x) not in _FIXED])
         traced = functools.partial(self._traced, signature.backend, changing, signature.key)
         if not signature.recordable:
             self.retraces.note(signature.described())
@@ -373,7 +377,7 @@ class FunctionCheck:
         (got, form), (expected, other) = _tree.flatten(result), _tree.flatten(want)
         if form != other:
             return False
-        signature = Signature(args, kwargs, self._compiled.static)
+        signature = Signature(args, kwargs, self._compiled.static, self._compiled.static_names)
         program = self._compiled.programs.get(signature.key)
         verification = getattr(getattr(program, "first", program), "verification", None)
         if verification is None or verification.failed:
@@ -454,10 +458,12 @@ class Signature:
         ArgumentError: a negative position of a static argument is before the first argument.
     """
 
-    def __init__(self, args: tuple, kwargs: dict, static: tuple[int, ...]):
+    def __init__(self, args: tuple, kwargs: dict, static: tuple[int, ...], static_names: tuple[str, ...] = ()):
         self.args, self.kwargs, self.static = args, kwargs, _static_positions(static, len(args))
+        self.named = {name: kwargs[name] for name in static_names if name in kwargs}
         dynamic = [x for i, x in enumerate(args) if i not in self.static]
-        self.leaves, self.form = _tree.flatten((dynamic, kwargs))
+        by_name = {name: x for name, x in kwargs.items() if name not in self.named} if self.named else kwargs
+        self.leaves, self.form = _tree.flatten((dynamic, by_name))
         found = backends.common([type(data_of(x)) for x in self.leaves], "jit")
         self.backend = found or config.default_backend()
         self.is_recorded = any(isinstance(x, (Variable, Traced)) for x in self.leaves)
@@ -469,8 +475,10 @@ class Signature:
         if not kwargs and not static and (quick := _quick_signature(args)) is not None:
             _, self.key = quick
             return
-        compared = [_compared(args[i], i) for i in self.static]
-        compared += [_compared(x, i) if n else None for i, (x, n) in enumerate(zip(self.leaves, self.is_number))]
+        compared: list[Any] = [_compared(args[i], Position(i)) for i in self.static]
+        compared += [(name, _compared(x, Given(repr(name)))) for name, x in self.named.items()]
+        numbers = enumerate(zip(self.leaves, self.is_number))
+        compared += [_compared(x, Position(i)) if is_number else None for i, (x, is_number) in numbers]
         shapes = [(x.shape, x.dtype) for x in self.tensors]
         orders = _tree.dict_orders(self.form)
         self.key = (self.backend.name, self.form, orders, *compared, config.floatx(), config.epsilon(), *shapes)
@@ -482,7 +490,8 @@ class Signature:
         """
         dynamic = [i for i in range(len(self.args)) if i not in self.static]
         tensors: Iterator = iter(self.tensors)
-        found = {(i, ""): Held("value", _compared(self.args[i], i), described(self.args[i])) for i in self.static}
+        static = {i: self.args[i] for i in self.static} | self.named
+        found = {(i, ""): Held("value", _compared(x, Given(repr(i))), described(x)) for i, x in static.items()}
         for path, leaf, is_number in zip(_tree.paths(self.form), self.leaves, self.is_number):
             place, rest = re.fullmatch(r"\[\d\]\[(.*?)\](.*)", path).groups()  # type: ignore[union-attr]
             name = dynamic[int(place)] if path.startswith("[0]") else ast.literal_eval(place)
@@ -498,14 +507,14 @@ class Signature:
         """Return a function that puts tensors into the call's structure; it does not hold the call's own tensors."""
         form, is_number, count = self.form, self.is_number, len(self.args)
         numbers = [x if number else None for x, number in zip(self.leaves, is_number)]
-        chosen = {i: self.args[i] for i in self.static}
+        chosen, named = {i: self.args[i] for i in self.static}, self.named
 
         def arguments(tensors) -> tuple[list, dict]:
             given = iter(tensors)
             leaves = [x if number else next(given) for x, number in zip(numbers, is_number)]
             dynamic, kwargs = _tree.unflatten(form, leaves)
             queue = iter(dynamic)
-            return [chosen[i] if i in chosen else next(queue) for i in range(count)], kwargs
+            return [chosen[i] if i in chosen else next(queue) for i in range(count)], {**kwargs, **named}
 
         return arguments
 
@@ -532,8 +541,8 @@ def _as_tensor(value, backend):
         ) from error
 
 
-def _compared(value, position: int):
-    """Return the key of a static argument."""
+def _compared(value, position):
+    """Return the key of a static argument; ``position`` names it in errors."""
     if isinstance(value, np.ndarray) and value.dtype != object:
         return ("array", value.shape, value.dtype, value.tobytes())
     if isinstance(value, (list, tuple)):
@@ -546,7 +555,7 @@ def _compared(value, position: int):
         raise ArgumentTypeError(
             "the static argument {position} must be hashable, or an array, list or dict of hashables; got {value}.",
             argument="static_argnums",
-            position=Position(position),
+            position=position,
             value=TypeOf(value),
         ) from error
     if isinstance(value, (float, complex)):

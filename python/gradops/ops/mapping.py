@@ -6,6 +6,7 @@ import builtins
 import functools
 import re
 from collections.abc import Callable
+from typing import Any
 
 from .. import _tree, backends
 from .._functions import Transformed
@@ -119,42 +120,62 @@ by_batches: Callable | None = None
 
 
 def map_rows(
-    name: str, function: Callable, rows: list, count: int | None, owner: backends.Backend, chunk_size: int | None = None
+    name: str,
+    function: Callable,
+    rows: list,
+    count: int | None,
+    owner: backends.Backend,
+    chunk_size: int | None = None,
+    **settings,
 ):
     """Return ``function`` of the rows of tensors, vectorized or one after the other, stacked.
 
     Args:
         chunk_size: the most rows that are vectorized at once; None for all.
+        settings: settings of the library's map, which is then the only way.
     """
     kernel = owner.kernel("vectorized_map") or by_batches
-    if count != 0 and kernel is not None and chunk_size != 1 and not any_variable(rows):
+    if count != 0 and kernel is not None and (chunk_size != 1 or settings) and not any_variable(rows):
         if chunk_size is not None and (count is None or count > chunk_size):
-            return _map_chunks(name, function, rows, count, owner, chunk_size)
-        found: list[_tree.Structure] = []
-
-        def flat(*leaves):
-            given, result = _tree.flatten(function(*leaves))
-            found.append(result)
-            if any_variable(given):
-                raise Recorded
-            return [as_tensor(name, x, owner, "function") for x in given]
-
+            return _map_chunks(name, function, rows, count, owner, chunk_size, **settings)
         try:
-            leaves = kernel(flat, rows)
+            return vectorized_rows(name, function, rows, owner, **settings)
         except owner.unwinds:
             raise
-        except Exception:  # the loop below works, or raises the function's own error
-            leaves = None
-        if leaves is not None:
-            return _tree.unflatten(found[-1], leaves)
+        except Exception:
+            if settings:
+                raise
+            # The loop below works, or raises the function's own error.
     return map(lambda leaves: function(*leaves), rows)
 
 
-def _map_chunks(name: str, function: Callable, rows: list, count: int | None, owner: backends.Backend, size: int):
+def vectorized_rows(name: str, function: Callable, rows: list, owner: backends.Backend, **settings):
+    """Return ``function`` of the rows of tensors, stacked, in one call; ``settings`` are those of the library's map.
+
+    Raises:
+        Recorded: ``function`` returns a variable.
+    """
+    kernel: Any = owner.kernel("vectorized_map") or by_batches
+    found: list[_tree.Structure] = []
+
+    def flat(*leaves):
+        given, result = _tree.flatten(function(*leaves))
+        found.append(result)
+        if any_variable(given):
+            raise Recorded
+        return [as_tensor(name, x, owner, "function") for x in given]
+
+    leaves = kernel(flat, rows, **settings)
+    return _tree.unflatten(found[-1], leaves)
+
+
+def _map_chunks(
+    name: str, function: Callable, rows: list, count: int | None, owner: backends.Backend, size: int, **settings
+):
     """Return ``map_rows`` of full chunks, one after the other, followed by the remaining rows."""
 
     def chunk(xs: list, count: int | None):
-        return map_rows(name, function, xs, count, owner)
+        return map_rows(name, function, xs, count, owner, **settings)
 
     def run(rows):
         sizes = [shape(x) for x in rows]

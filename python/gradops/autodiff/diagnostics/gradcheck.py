@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
-from ... import backends, dtypes
+from ... import _tree, backends, dtypes
 from ..._display import track
 from ...errors import ArgumentError, ArgumentTypeError, GradientError, Position
 from ...ops import conversion
@@ -25,13 +26,17 @@ from .jacobians import (
     as_tuple,
     checked_places,
     compare,
+    directions,
     evaluate,
     is_differentiable,
+    like,
     moved,
     numeric_jacobians,
     overlaps,
     pull_back,
+    pull_batch,
     puller,
+    push_forward,
     random_array,
     random_like,
     real_count,
@@ -41,6 +46,9 @@ from .jacobians import (
 )
 
 __all__ = ["gradcheck", "gradgradcheck"]
+
+jvp: Any = None
+"""``functional.jvp``, for libraries with derivatives of their own, registered by a floor above."""
 
 _STEPS = {  # dtype of the parts: step, absolute and relative tolerance
     "float64": (1e-6, 1e-5, 1e-3),
@@ -63,6 +71,8 @@ def gradcheck(
     check_grad_dtypes: bool = False,
     fast_mode: bool = False,
     progress: bool | None = None,
+    check_forward_ad: bool = False,
+    check_batched_grad: bool = False,
 ) -> bool:
     """Check the gradients of ``func`` against finite differences.
 
@@ -79,6 +89,9 @@ def gradcheck(
         check_grad_dtypes: also check that gradients have their inputs' dtypes.
         fast_mode: check one random direction instead of each element: faster, but blind to errors that cancel out.
         progress: whether to show progress (with rich, if installed); by default for large inputs in a terminal.
+        check_forward_ad: also check the derivatives by forward mode, as :func:`gradops.jvp` computes them.
+        check_batched_grad: also check that gradients for several upstream gradients at once
+            (``grad(is_grads_batched=True)``, :func:`gradops.vmap`) equal the gradients for one after the other.
 
     Returns:
         True; False if a check fails and ``raise_exception`` is false.
@@ -115,6 +128,8 @@ def gradcheck(
         check_undefined_grad=check_undefined_grad,
         check_grad_dtypes=check_grad_dtypes,
         fast_mode=fast_mode,
+        check_forward_ad=check_forward_ad,
+        check_batched_grad=check_batched_grad,
     )
     try:
         _check(
@@ -128,6 +143,8 @@ def gradcheck(
             check_grad_dtypes,
             fast_mode,
             progress,
+            check_forward_ad,
+            check_batched_grad,
         )
     except GradientError:
         if raise_exception:
@@ -223,7 +240,7 @@ def _check_arguments(name: str, func, numbers: dict, **flags) -> None:
             )
 
 
-def _check(func, values, eps, atol, rtol, nondet_tol, undefined, grad_dtypes, fast, progress) -> None:
+def _check(func, values, eps, atol, rtol, nondet_tol, undefined, grad_dtypes, fast, progress, forward, batched) -> None:
     kind = Kind(values)
     if kind.wrapped:
         values = tuple(wrap(v) if backends.backend_of(v) is not None else v for v in values)
@@ -260,8 +277,66 @@ def _check(func, values, eps, atol, rtol, nondet_tol, undefined, grad_dtypes, fa
         _check_fast(func, values, places, kind, flat, wanted, eps, atol, rtol)
     else:
         _check_slow(func, values, places, kind, flat, wanted, eps, atol, rtol, nondet_tol, grad_dtypes, progress)
+    if forward:
+        _check_forward(func, values, places, kind, flat, wanted, eps, atol, rtol, fast)
+    if batched:
+        _check_batched(func, values, places, kind, flat, wanted, atol, rtol)
     if undefined and len(wanted) > 1:
         _check_undefined(func, values, places, kind, flat, wanted, atol, rtol)
+
+
+def _check_forward(func, values, places, kind, flat, wanted, eps, atol, rtol, fast) -> None:
+    """Check forward mode in each direction of each input, or with ``fast`` in a random one."""
+    rng = np.random.default_rng(0)
+
+    def run(*xs):
+        outputs = as_tuple(func(*_tree.filled(values, places, xs)))
+        return tuple(outputs[k] for k in wanted)
+
+    inputs = tuple(values[i] for i in places)
+    for j, i in enumerate(places):
+        shape = tuple(values[i].shape)
+        columns: list[list] = [[] for _ in wanted]
+        numeric: list[list] = [[] for _ in wanted]
+        is_complex = "complex" in conversion.dtype(values[i])
+        for direction in [random_array(rng, shape, is_complex)] if fast else directions(values[i]):
+            tangents = [like(direction if n == j else np.zeros(tuple(x.shape)), x) for n, x in enumerate(inputs)]
+            products = push_forward(run, inputs, tangents) if kind.on_tape else jvp(run, inputs, tuple(tangents))[1]
+            up, down = (moved(func, values, i, s * eps * direction) for s in (1, -1))
+            for n, k in enumerate(wanted):
+                columns[n].append(reals(to_numpy(products[n])))
+                numeric[n].append(reals((up[k] - down[k]) / (2 * eps)))
+        for n, k in enumerate(wanted):
+            compare(
+                np.array(columns[n]), np.array(numeric[n]), k, i, values[i], flat[k], atol, rtol, "forward derivative"
+            )
+
+
+def _check_batched(func, values, places, kind, flat, wanted, atol, rtol) -> None:
+    """Check the gradients for two upstream gradients of each output at once."""
+    rng = np.random.default_rng(0)
+    pull = puller(func, values, places, kind)
+    for k in wanted:
+        rows = np.stack([random_array(rng, flat[k].shape, np.iscomplexobj(flat[k])) for _ in range(2)])
+        single = [pull([row if n == k else None for n in range(len(flat))]) for row in rows]
+        try:
+            batch = pull_batch(func, values, places, kind, k, rows)
+        except Exception as error:
+            raise GradientError(
+                f"gradcheck: several upstream gradients at once of output {{k}} raise an error: {error}", k=Position(k)
+            ) from error
+        for j, i in enumerate(places):
+            for n, found in enumerate(single):
+                one, row = (
+                    np.zeros(tuple(values[i].shape)) if g is None else to_numpy(g) for g in (found[j], batch[j])
+                )
+                if not np.allclose(one, row[n] if batch[j] is not None else row, rtol=rtol, atol=atol, equal_nan=True):
+                    raise GradientError(
+                        "gradcheck: the gradient of output {k} for input {i} differs if several upstream gradients are "
+                        "propagated at once.",
+                        k=Position(k),
+                        i=Position(i),
+                    )
 
 
 def _check_slow(func, values, places, kind, flat, wanted, eps, atol, rtol, nondet_tol, grad_dtypes, progress) -> None:

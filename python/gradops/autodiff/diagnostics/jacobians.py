@@ -10,8 +10,9 @@ import numpy as np
 
 from ... import _tree, backends, dtypes
 from ...errors import ArgumentError, Element, GradientError, Position
-from ...ops import conversion, elementwise, reductions
+from ...ops import conversion, elementwise, mapping, reductions
 from ...ops.creation import zeros_like
+from .. import forward_ad
 from ..gradients import grad
 from ..modes import ensured_recording, no_grad
 from ..variable import Variable, data_of, wrap
@@ -238,6 +239,36 @@ def pull_back(func, values, places, kind: Kind, upstream: list, create: bool) ->
     return _pull_natively(kind.derivatives, func, values, places, upstream, create)
 
 
+def push_forward(func, inputs, tangents) -> list:
+    """Return the tangents of the outputs, by PyTorch's own forward mode or the tape's."""
+    with ensured_recording(), forward_ad.dual_level():
+        outputs = as_tuple(func(*map(forward_ad.make_dual, inputs, tangents)))
+        found = [forward_ad.unpack_dual(y).tangent for y in outputs]
+    return [np.zeros(to_numpy(y).shape) if t is None else t for t, y in zip(found, outputs)]
+
+
+def pull_batch(func, values, places, kind: Kind, k: int, rows: np.ndarray) -> list:
+    """Return the inputs' gradients for several upstream gradients of output ``k`` at once."""
+    if kind.on_tape:
+        with ensured_recording():
+            fresh = _tree.filled(values, places, [leaf(values[i]) for i in places])
+            y = as_tuple(func(*fresh))[k]
+            if not getattr(y, "requires_grad", False):
+                return [None] * len(places)
+            targets = [fresh[i] for i in places]
+            return list(grad(y, targets, like(rows, y), allow_unused=True, is_grads_batched=True))
+    owner: Any = backends.backend_of(values[places[0]])
+    upstream = like(rows, as_tuple(evaluate(func, values))[k])
+    count = len(as_tuple(evaluate(func, values)))
+
+    def one(row):
+        return tuple(
+            _pull_natively(kind.derivatives, func, values, places, [*[None] * k, row, *[None] * (count - k - 1)], False)
+        )
+
+    return list(mapping.map_rows("gradcheck", one, [upstream], len(rows), owner))
+
+
 def _pull_natively(derivatives, func, values, places, upstream, create) -> list:
     """Return gradients by the library's own derivatives, of the real product of outputs and cotangents."""
 
@@ -254,7 +285,7 @@ def _real_product(g, y):
     return reductions.sum(elementwise.real(elementwise.multiply(elementwise.conj(g), y)))
 
 
-def compare(analytic, numeric, k: int, i: int, x, y, atol: float, rtol: float) -> None:
+def compare(analytic, numeric, k: int, i: int, x, y, atol: float, rtol: float, what: str = "gradient") -> None:
     wrong = ~(np.abs(analytic - numeric) <= atol + rtol * np.abs(numeric))
     if not wrong.any():
         return
@@ -271,7 +302,7 @@ def compare(analytic, numeric, k: int, i: int, x, y, atol: float, rtol: float) -
     count = int(wrong.sum())
     more = count - len(lines) + 1
     raise GradientError(
-        f"gradcheck: the gradient of output {{k}} for input {{i}} is wrong at {count} of {wrong.size} places "
+        f"gradcheck: the {what} of output {{k}} for input {{i}} is wrong at {count} of {wrong.size} places "
         f"(tolerance {atol:g} + {rtol:g} * |numeric|):\n"
         + "\n".join(lines)
         + (f"\n... and {more} more" if more > 0 else ""),

@@ -47,8 +47,32 @@ def while_loop(holds, step, leaves, bound):
     return jax.lax.while_loop(holds, step, leaves)
 
 
-def vectorized_map(function, rows):
-    return jax.vmap(function)(*rows)
+def vectorized_map(function, rows, axis_name=None):
+    return jax.vmap(function, axis_name=axis_name)(*rows)
+
+
+def custom_vmap(function, rule, xs: list) -> list:
+    """``function(*xs)``, a list, with ``rule(size, batched, xs)`` for all rows in ``jax.vmap``."""
+    called = jax.custom_batching.custom_vmap(lambda *xs: list(function(*xs)))
+    called.def_vmap(lambda size, batched, *xs: rule(size, list(batched), list(xs)))
+    return called(*xs)
+
+
+def closure_convert(function, args: tuple) -> tuple:
+    converted, closed_over = jax.closure_convert(function, *args)
+    return converted, list(closed_over)
+
+
+COLLECTIVES = {"psum": jax.lax.psum, "pmean": jax.lax.pmean, "pmax": jax.lax.pmax, "pmin": jax.lax.pmin}
+
+
+def collective(name: str, x, axis_name):
+    """The reduction ``name`` of ``x`` along a named axis."""
+    return COLLECTIVES[name](x, axis_name)
+
+
+def axis_index(axis_name):
+    return jax.lax.axis_index(axis_name)
 
 
 # Functions of NumPy arrays, elementwise or of matrices ----------------------------------------------------------------

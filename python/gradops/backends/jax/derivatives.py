@@ -241,8 +241,8 @@ def pushing(at):
     return outputs, lambda tangents: list(push(*tangents))
 
 
-def linear_solve(matvec, b, solve):
-    return jax.lax.custom_linear_solve(matvec, b, solve, solve)
+def linear_solve(matvec, b, solve, transpose_solve):
+    return jax.lax.custom_linear_solve(matvec, b, solve, transpose_solve)
 
 
 def vjp(at, v, create_graph: bool, strict: bool):

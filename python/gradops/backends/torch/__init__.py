@@ -11,6 +11,6 @@ from .linalg import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .shaping import *  # noqa: F403
 from .signals import *  # noqa: F403
-from .transforms import unwinds, vectorized_map  # noqa: F401
+from .transforms import custom_vmap, reduced_rows, unwinds, vectorized_map  # noqa: F401
 
 complete(globals(), torch, base)

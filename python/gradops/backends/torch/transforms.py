@@ -308,8 +308,69 @@ class _Numbers:
 unwinds = (_private.end_of_recomputation,)
 
 
-def vectorized_map(function, rows):
-    return torch.vmap(lambda *leaves: tuple(function(*leaves)), randomness="different")(*rows)
+def vectorized_map(function, rows, randomness="different"):
+    return torch.vmap(lambda *leaves: tuple(function(*leaves)), randomness=randomness)(*rows)
+
+
+def custom_vmap(function, rule, xs: list) -> list:
+    """``function(*xs)``, a list, by ``rule(size, batched, xs)`` for all rows of a ``torch.vmap``; no derivatives."""
+    return list(_RowRule.apply(function, rule, *xs))
+
+
+class _RowRule(torch.autograd.Function):
+    """A function with a rule for all rows."""
+
+    @staticmethod
+    def forward(function, rule, *xs):
+        return tuple(y.view_as(y) if any(y is x for x in xs) else y for y in function(*xs))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_non_differentiable(*output)
+
+    @staticmethod
+    def backward(ctx, *upstreams):
+        return (None,) * len(ctx.needs_input_grad)
+
+    @staticmethod
+    def vmap(info, places, function, rule, *xs):
+        return _of_rows(rule, info.batch_size, places[2:], xs)
+
+
+def _of_rows(rule, size: int, places, xs) -> tuple:
+    batched = [place is not None for place in places]
+    xs = [x if place is None else x.movedim(place, 0) for x, place in zip(xs, places)]
+    ys, out = rule(size, batched, xs)
+    return tuple(ys), tuple(0 if is_batch else None for is_batch in out)
+
+
+def reduced_rows(rule, again, x, numbers):
+    """A linear function of the rows ``x`` by ``rule(size, batched, [x, numbers])``; ``again`` is also its transpose."""
+    return _ReducedRows.apply(rule, again, x, numbers)[0]
+
+
+class _ReducedRows(torch.autograd.Function):
+    """A reduction over rows. Derivatives inside of the map apply it again; those outside see the rule's operations."""
+
+    @staticmethod
+    def forward(rule, again, x, numbers):
+        return (x.clone(),)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.again = inputs[1]
+
+    @staticmethod
+    def backward(ctx, upstream):
+        return None, None, ctx.again(upstream), None
+
+    @staticmethod
+    def jvp(ctx, _rule, _again, tangent, _numbers):
+        return (ctx.again(tangent),)
+
+    @staticmethod
+    def vmap(info, places, rule, again, x, numbers):
+        return _of_rows(rule, info.batch_size, places[2:], [x, numbers])
 
 
 # Derivatives inside others that depend on tensors beyond their inputs -------------------------------------------------

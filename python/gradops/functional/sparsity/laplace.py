@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from ... import ops
-from ...autodiff import gradients, state
+from ...autodiff import gradients, pushforward, state
 from ...autodiff.derivatives import fresh
 from ...autodiff.modes import differentiated, ensured_recording
 from ...autodiff.variable import data_of, is_active
@@ -31,7 +31,6 @@ from ...errors import JitError
 from ...jit.array import Traced
 from ...jit.compiled import Compiled
 from ...jit.liveness import needed_rows
-from .. import forward
 from ..columns import by_columns
 from ..matrices import hvp
 from ..reverse import grad, value_and_grad
@@ -140,7 +139,7 @@ class Shared:
             self.hessian = SparseHessian(f, self._like, 1, _dependence(data_of(u_gradient), data_of(u)))
 
         def product(v):
-            (found,) = forward.push([u_gradient], [u], [v], True)
+            (found,) = pushforward.push([u_gradient], [u], [v], True)
             return ops.zeros_like(u) if found is None else found
 
         return self.hessian.elements(product, (u,), True)

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from ... import ops
-from ...autodiff import engine
+from ...autodiff import engine, pushforward
 from ...autodiff.graph import AccumulateGrad, GradientEdge, Node, key, nodes_of
 from ...autodiff.variable import Variable, attach, data_of, wrap
-from .. import forward
 from . import patterns, traces
 from .colors import column_colors, positions
 
@@ -97,7 +96,7 @@ class AffineParts:
                     continue
                 moving.add(node.seq)  # before its tangent is computed, which may use its result
                 if given.keys() <= self._tangents.keys() and not node.rule.partial:  # one operation, not several
-                    tangent = forward.result_tangent(node, self._tangents, True)
+                    tangent = pushforward.result_tangent(node, self._tangents, True)
                     if tangent is None:
                         moving.remove(node.seq)
                         continue
@@ -131,7 +130,7 @@ class AffineParts:
 
     def _second(self, directions: list) -> list:
         known = {key(e): v for e, v in zip(self.ends, directions)}
-        found = iter(forward.pushed([g for g in self.gradients if g is not None], known, True))
+        found = iter(pushforward.pushed([g for g in self.gradients if g is not None], known, True))
         return [None if g is None else next(found) for g in self.gradients]
 
     def columns(self, colors: np.ndarray):
@@ -140,7 +139,7 @@ class AffineParts:
         def moved(seed):
             tangents: dict[int, Any] = {key(self._x): seed}
             for node in self._affine:
-                tangents[node.seq] = forward.result_tangent(node, tangents, True)
+                tangents[node.seq] = pushforward.result_tangent(node, tangents, True)
             return self._flat([tangents.get(key(edge)) for edge in self.ends])
 
         return traces.together(moved, patterns.seeds(colors, [self._x.shape]))

@@ -17,7 +17,7 @@ from ..._tree import flatten, unflatten
 from ...annotations import Function, Tensor
 from ...errors import ArgumentError, ArgumentTypeError, meant
 from ...flow import custom_gradient
-from ...functional.implicit import connected
+from ...functional.symbolic_zeros import connected
 from .._solving import Problem, joined, numbers, solver
 from .._tensors import constant_like, inexact, is_complex, wrong
 

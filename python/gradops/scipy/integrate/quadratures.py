@@ -19,7 +19,7 @@ import numpy as np
 from ... import _scipy, ops
 from ...annotations import Function, Integer, Operand
 from ...errors import ArgumentError, ArgumentTypeError, GradientError, JitError
-from ...functional.implicit import connected
+from ...functional.symbolic_zeros import connected
 from ...functional.transformations import vmap
 from ...ops._checks import describe
 from .. import _compiled

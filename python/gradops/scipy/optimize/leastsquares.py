@@ -14,7 +14,7 @@ import numpy as np
 from ... import _scipy, functional, ops
 from ...annotations import Function, Tensor
 from ...errors import ArgumentError, meant
-from ...functional.implicit import connected
+from ...functional.symbolic_zeros import connected
 from .._solving import Problem, library_tensor, marked, numbers, solver
 from .._tensors import constant_like, floating, inexact, wrong
 from .minima import Bounds, cast_like, minimum

@@ -13,7 +13,7 @@ import numpy as np
 from ... import _scipy, functional, ops
 from ...annotations import Function, Tensor
 from ...errors import JitError
-from ...functional.implicit import connected
+from ...functional.symbolic_zeros import connected
 from .. import _compiled
 from .._define import family
 from .._solving import Problem, numbers, solution, solver

@@ -12,14 +12,14 @@ import functools
 
 from .. import backends, dtypes
 from .._scopes import changed
-from ..autodiff import cotangents, engine, gradients
-from ..autodiff.graph import PICK, Node, asked, key, nodes_of
-from ..autodiff.modes import recording
-from ..autodiff.state import Packed, read
-from ..autodiff.variable import Variable, data_of, differentiable, is_active, wrap
 from ..errors import GradientError
 from ..ops import elementwise, shaping
 from ..ops._dispatch import registry
+from . import cotangents, engine, gradients
+from .graph import PICK, Node, asked, key, nodes_of
+from .modes import recording
+from .state import Packed, read
+from .variable import Variable, data_of, differentiable, is_active, wrap
 
 
 def push(outputs: list, inputs: list, tangents: list, create_graph: bool = False) -> list:
@@ -119,7 +119,7 @@ def _linear_in(name: str, slots: tuple) -> tuple[tuple[int, ...], tuple[tuple[in
 def _linear(node: Node, places: tuple, groups: tuple, saved: tuple, incoming: list, create_graph: bool):
     """The sum over the groups of the op applied to the tangents of the group.
 
-    None if the rule did not save an argument that is needed, or if an argument in which the op is not linear has a
+    None if the rule did not save an argument that is needed, or if an argument where the op is not linear has a
     tangent.
     """
     entry, total = registry[node.rule.name], None
