@@ -147,12 +147,12 @@ class Log:
             function, those = OPERATIONS[which], ends[what[ends] == which]
             pairs = (function.operands + 1) // 2
             span = those[:, None] + np.arange(1 - pairs, 1)
-            given = [x[span].reshape(len(those), 2 * pairs)[:, : function.operands] for x in (kinds, operands)]
-            first = _first_of_equal(np.concatenate([given[0], given[1].view(np.int64)], 1))
+            taken = [x[span].reshape(len(those), 2 * pairs)[:, : function.operands] for x in (kinds, operands)]
+            first = _first_of_equal(np.concatenate([taken[0], taken[1].view(np.int64)], 1))
             first_of[those] = those[first]
             repeats.append(those[first != np.arange(len(those))])
             calls = np.flatnonzero(first == np.arange(len(those)))
-            for folded in function.folded(*(x[calls] for x in given), block):
+            for folded in function.folded(*(x[calls] for x in taken), block):
                 at = calls[folded.calls]
                 lengths[those[at]] = folded.is_new.sum(1)
                 functions.append((folded, those[at], span[at]))
