@@ -74,7 +74,9 @@ def assembled(x, sizes: list, cells: list, parts: list):
     source = np.full(size, -1)
     source[np.array(cells, np.int64) - 1] = np.arange(len(cells))
     source = source.reshape(shape, order="F").ravel()
-    if all(not piece.shape for piece in parts):
+    if len(parts) == 1:
+        values = ops.reshape(parts[0], (-1,))
+    elif all(not piece.shape for piece in parts):
         values = ops.stack(parts)
     else:
         values = ops.concatenate([ops.reshape(piece, (-1,)) for piece in parts])
