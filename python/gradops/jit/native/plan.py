@@ -103,10 +103,9 @@ class Plan:
                     return "a constant too large to be copied"
             elif value.dtype is not FLOATS[0] and not is_known(value.dtype):
                 return f"dtype {value.dtype}"
-            elif value.size > largest and not (
-                step.places[0] in self._joined or known.moves and self._can_be_copied(place, value)
-            ):
-                return _LARGE
+            elif value.size > largest and self._joined.isdisjoint((place, *step.places)):
+                if not (known.moves and self._can_be_copied(place, value)):
+                    return _LARGE
         return None
 
     def _lookup(self, name: str) -> Known:
