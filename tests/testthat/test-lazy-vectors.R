@@ -321,6 +321,9 @@ of_two <- list(
   rbind = function(x, y) rbind(x, y), cbind = function(x, y) cbind(x, y), outer = function(x, y) outer(x, y),
   product = function(x, y) x %*% y,
   crossprod = function(x, y) crossprod(x, y), tcrossprod = function(x, y) tcrossprod(x, y),
+  `outer sum` = function(x, y) outer(x, y, `+`), solve = function(x, y) solve(x, y),
+  ifelse = function(x, y) ifelse(seq_along(x) %% 2 == 1, x, y), chosen = function(x, y) ifelse(TRUE, x[1], y),
+  dbinom = function(x, y) dbinom(c(1, 3), 4, plogis(x[1])) * y[1], dpois = function(x, y) prod(dpois(c(2, 2, 0), x[1])) / y,
   filled = function(x, y) {
     x[seq_along(y)] <- y
     x
@@ -338,6 +341,19 @@ of_one <- list(
   sapply = function(x) sapply(seq_along(x), function(i) x[i]^i),
   pairs = function(x) sapply(1:2, function(i) as.vector(x) * i),
   vapply = function(x) vapply(1:2, function(i) x[1] * i, 0),
+  grown = function(x) {
+    a <- c()
+    for (i in seq_along(x)) a[i] <- x[i]
+    a
+  }, unset = function(x) {
+    a <- rep(NA, length(x))
+    for (i in rev(seq_along(x))) a[i] <- x[i]
+    a
+  }, long = function(x) {
+    a <- matrix(0.5, 20, 2)
+    for (i in seq_along(x)) a[i + 2, 2] <- x[i] + a[i, 1]
+    a * a[3, 2]
+  },
   unlist = function(x) unlist(list(x, 1, x)), loop = function(x) Reduce(`+`, lapply(seq_along(x), function(i) x[i] * i))
 )
 of_matrix <- list(
@@ -345,7 +361,7 @@ of_matrix <- list(
   pairs = function(x) x[cbind(1, seq_len(ncol(x)))], rows = rowSums, columns = colSums, means = rowMeans,
   `column means` = colMeans, apply = function(x) apply(x, 1, sum), diag = diag, cross = function(x) crossprod(x),
   scaled = function(x) sweep(x, 2, x[1, ]), aperm = function(x) aperm(x), upper = function(x) x[upper.tri(x)],
-  rowwise = function(x) x / rowSums(x),
+  rowwise = function(x) x / rowSums(x), det = det, inverse = solve, turned = function(x) t(x) %*% solve(x %*% t(x)),
   filled = function(x) {
     x[1, ] <- x[, 1][1]
     x[nrow(x), ncol(x)] <- 2
