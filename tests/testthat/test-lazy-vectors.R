@@ -193,6 +193,23 @@ test_each("scopes, stopped and custom gradients, loops and branches with short v
   expect_equal(jit(value_and_grad(g))(x)$gradient, gradient(g, x))
 })
 
+test_each("loops after and within checkpoint scopes, whose arrays live on", {
+  f <- function(p) {
+    a <- checkpoint(function(w) exp(w) * w)(p)
+    x <- a[1] * 2
+    for (i in 1:5) x <- sin(x) * p[2] + a[2]
+    again <- checkpoint(function(w) {
+      s <- w[1] * 0.5
+      for (i in 1:5) s <- sin(s) * w[2] + sum(w * c(s, 1))
+      s
+    })(a)
+    x + again + sum(a * a)
+  }
+  expect_same_compiled(f, c(0.3, -0.8))
+  skip_if(backend != "numpy", "takes long to compile")
+  expect_equal(jit(hessian_fn(f))(c(0.3, -0.8)), hessian(f, c(0.3, -0.8)))
+})
+
 test_each("mismatched sizes are an error as elsewhere", {
   wrong <- list(
     function(u) u[4], function(u) u[2:5], function(u) u + c(u[1], 1), function(u) u[c(1, NA)], function(u) u[0:3],

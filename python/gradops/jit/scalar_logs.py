@@ -19,7 +19,7 @@ from .. import ops
 from .._scopes import changed
 from ..autodiff.graph import Node, Rule
 from ..autodiff.modes import recording
-from ..autodiff.state import observers, packers
+from ..autodiff.state import observers
 from ..autodiff.variable import Variable, attach, data_of, wrap
 from ..errors import JitError, PartialGradientError
 from ..ops._dispatch import registry
@@ -257,7 +257,7 @@ def log(x) -> Log | None | bool:
     observed. Returns False if another tensor may have one.
     """
     writing = recorder.get()
-    if writing is None or writing.unrolled or observers or packers:
+    if writing is None or writing.unrolled or observers:
         return None
     program = writing.program
     if program.parent is not None or program.current is not program:

@@ -153,7 +153,8 @@ def joined_arrays(program: Program, steps: Sequence[Step | Rows]) -> set[int]:
             largest = max(largest, len(step.uses))
         elif not found or found.isdisjoint(step.uses):
             continue
-        found.update(p for p in step.places if 0 < np.size(program.values[p]) <= 2 * largest and np.ndim(program.values[p]))
+        sizes = [(p, program.values[p].size) for p in step.places if program.values[p].__class__ is np.ndarray]
+        found.update(p for p, size in sizes if size <= 2 * largest)
     return found
 
 

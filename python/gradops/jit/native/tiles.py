@@ -130,7 +130,7 @@ class _Grouping:
         for step in self.given:
             if isinstance(step, Rows) or step.several or large.isdisjoint(step.places) and large.isdisjoint(step.uses):
                 continue
-            if step.places[0] in self.joined:
+            if self._reaches_joined(step):
                 continue
             size = max(map(self.size, (*step.places, *[x for x in step.arguments if x.__class__ is Place])))
             if size > LARGEST or size > LARGEST_CALL and plan.why_not(step, step.uses) is not None:
@@ -250,11 +250,15 @@ class _Grouping:
             return x
         return np.ndarray(x.shape, x.dtype, self.folded[place], strides=(0,) * x.ndim)
 
+    def _reaches_joined(self, step: Step) -> bool:
+        """True if a step reads or makes an array of :func:`.plan.joined_arrays`."""
+        return bool(self.joined) and not self.joined.isdisjoint((*step.places, *step.uses))
+
     # Steps as instructions.
 
     def work(self, step) -> Work | None:
         """Return a step as instructions of a group; None if it cannot be part of a group."""
-        if isinstance(step, Rows) or step.several or step.places[0] in self.joined:
+        if isinstance(step, Rows) or step.several or self._reaches_joined(step):
             return None
         value = self.program.value(step.places[0])
         if not isinstance(value, (np.ndarray, np.generic)) or value.dtype not in (*FLOATS, BOOL):
