@@ -89,22 +89,7 @@ make_overloads <- function() {
 from_callers <- function(overload, name) {
   package <- package_of_r(name)
   is_generic <- !is.null(package) && is_s3_generic(get(name, asNamespace(package)), name)
-  if (!is_generic || name == "with" || is_namesake(name, overload)) {
-    return(overload)
-  }
-  aware <- dispatching(overload, name, package)
-  op <- base::c(sum = "+", prod = "*", max = "maximum", min = "minimum")[name]
-  if (is.na(op)) aware else totalling(aware, op)
-}
-
-# `f`, or the total of a single argument in a log.
-totalling <- function(f, op) {
-  force(f)
-  force(op)
-  function(...) {
-    logged <- if (!is.null(state$scalars) && ...length() == 1L) .Call(C_running_in_log, state, op, ..1, FALSE)
-    if (is.null(logged)) f(...) else logged
-  }
+  if (!is_generic || name == "with" || is_namesake(name, overload)) overload else dispatching(overload, name, package)
 }
 
 all_namesakes <- function() {

@@ -10,7 +10,15 @@ dispatching <- function(f, name, package) {
   is_internal <- is.primitive(original)
   first <- if (!is_internal) names(formals(original))[1L]
   generics <- generic_names(name)
+  op <- base::c(sum = "+", prod = "*", max = "maximum", min = "minimum")[name]
+  is_total <- !is.na(op)
   function(...) {
+    if (is_total && !is.null(state$scalars) && ...length() == 1L) { # loops have thousands of them
+      logged <- .Call(C_running_in_log, state, op, ..1, FALSE)
+      if (!is.null(logged)) {
+        return(logged)
+      }
+    }
     if (...length() > 0L && !missing(..1)) {
       x <- if (is_internal) ..1 else dispatched_on(first, ...)
       if (finds_method(parent.frame(), generics, x, package, is_internal)) {
