@@ -145,8 +145,9 @@ asking_log <- function(name, generic) {
   operands <- base::c(arguments[1L], family_parameters(generic))
   given <- stats::setNames(nm = base::c(operands, intersect(arguments, base::c("log", "lower.tail", "log.p"))))
   key <- paste(kinds[[base::substr(name, 1L, 1L)]], base::substring(name, 2L))
+  arguments <- as.call(base::c(quote(list), lapply(given, as.name)))
   list(
-    bquote(logged <- gradops:::in_log(.(name), .(key), .(length(operands)), list(..(lapply(given, as.name)))), splice = TRUE),
+    bquote(logged <- gradops:::in_log(.(name), .(key), .(length(operands)), .(arguments))),
     quote(if (!is.null(logged)) return(logged))
   )
 }

@@ -340,7 +340,8 @@ of_two <- list(
   crossprod = function(x, y) crossprod(x, y), tcrossprod = function(x, y) tcrossprod(x, y),
   `outer sum` = function(x, y) outer(x, y, `+`), solve = function(x, y) solve(x, y),
   ifelse = function(x, y) ifelse(seq_along(x) %% 2 == 1, x, y), chosen = function(x, y) ifelse(TRUE, x[1], y),
-  dbinom = function(x, y) dbinom(c(1, 3), 4, plogis(x[1])) * y[1], dpois = function(x, y) prod(dpois(c(2, 2, 0), x[1])) / y,
+  dbinom = function(x, y) dbinom(c(1, 3), 4, plogis(x[1])) * y[1],
+  dpois = function(x, y) prod(dpois(c(2, 2, 0), x[1])) / y,
   filled = function(x, y) {
     x[seq_along(y)] <- y
     x
