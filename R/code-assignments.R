@@ -99,7 +99,11 @@ fill_places <- function(x, places, value, call = parent.frame(2)) {
     return(do.call(base::`[<-`, c(list(x), places, list(value = value))))
   }
   logged <- if (!is.null(state$scalars)) assigned_in_log(x, places, value)
-  pending <- if (is.null(logged) && is_tensor(x) && is.null(names_tensor(x))) assign_pending(x, places, value)
+  pending <- if (is.null(logged)) {
+    if (!is_tensor(x)) assign_to_numbers(x, places, value) else if (is.null(names_tensor(x))) {
+      assign_pending(x, places, value)
+    }
+  }
   if (!is.null(pending)) {
     return(pending)
   }

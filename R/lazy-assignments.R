@@ -13,7 +13,22 @@ assign_pending <- function(x, places, value) {
   }
   # An older handle may not append: its vector would get the newer entries too. It begins a log of its own, on its
   # tensor.
-  log <- own_log(x) %||% new_log(x)
+  append_to(own_log(x) %||% new_log(x), x, places, value)
+}
+
+# The same for R's numbers `x` without names, and logged numbers.
+assign_to_numbers <- function(x, places, value) {
+  if (is.environment(state$scalars) && has_log(value) && !has_labels(value) && !has_labels(x) &&
+    (is.numeric(x) || is.logical(x) || is.null(x))) {
+    log <- log_over(dim(x) %||% length(x), .subset2(value, "convert"))
+    log$scalars <- state$scalars
+    delayedAssign("base", as_python(array_of(place_for(x))), assign.env = log)
+    append_to(log, value, places, value)
+  }
+}
+
+# The newest handle of `log`, with attributes of `x`.
+append_to <- function(log, x, places, value) {
   cells <- cells_of(log, places, grows = TRUE)
   # The log holds one value for each element. The tensor's own assignment handles repeated positions, and values with a
   # class of their own.
@@ -84,14 +99,15 @@ element_at <- function(x, cells) {
 
 # `base`: the tensor before all assignments; `from`: for each element the entry that wrote it last, 0 for none.
 new_log <- function(x) {
-  dim <- dim_tensor(x)
+  log <- log_over(dim_tensor(x), .subset2(x, "convert"))
+  log$base <- if (is_lazy(x)) x else lazy_whole(x)
+  log
+}
+
+log_over <- function(dim, convert) {
   size <- as.integer(prod(dim))
-  base <- if (is_lazy(x)) x else lazy_whole(x)
   list2env(
-    list(
-      base = base, dim = dim, size = size, from = integer(size), entries = list(), count = 0L,
-      convert = .subset2(x, "convert")
-    ),
+    list(dim = dim, size = size, from = integer(size), entries = list(), count = 0L, convert = convert),
     parent = emptyenv()
   )
 }

@@ -128,7 +128,7 @@ begin_scalars <- function(x) {
 }
 
 first_logged <- 200
-most_logged <- 5000
+most_logged <- 20000
 
 # An operation is three numbers in `words`: its code combined with the kinds of its operands, and the two operands.
 # Results are counted on from log to log, so a number below `begun` belongs to an earlier log.

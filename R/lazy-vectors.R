@@ -93,9 +93,6 @@ joined_in_log <- function(parts) {
 # The sum of a handle's numbers, or their product; with `all` the sums or products of the first one, two, ... NULL for
 # anything else.
 total_in_log <- function(op, x, all = FALSE) {
-  if (op %in% c("maximum", "minimum") && length(x) > 2L) {
-    return(NULL) # ties share the gradient, which they would not do one after the other
-  }
   .Call(C_running_in_log, state, op, x, all) %||%
     if (has_log(x)) add_to_log(list(x), function() .Call(C_running_in_log, state, op, x, all))
 }
@@ -165,52 +162,12 @@ diagonal_of <- function(log, x) {
 
 # `solve(a, b)`, or the inverse without `b`, of a matrix with one or two rows; NULL for anything else.
 solution_in_log <- function(a, b = NULL) {
-  log <- vector_log()
-  matrix <- matrix_in(log, a)
-  right <- if (!is.null(matrix) && !is.null(b)) elements_in(log, b)
-  rows <- matrix$dim[1L]
-  if (is.null(matrix) || !is.null(b) && (length(right$dim) == 0L || right$dim[1L] != rows)) {
-    return(NULL)
-  }
-  m <- matrix$is
-  is <- right$is
-  by <- determinant_in(log, m)
-  found <- if (rows == 1) {
-    rows_in(log, "by_determinant", if (is.null(b)) 1 else is, by, if (is.null(b)) 1 else 4 * right$kind + 1)
-  } else if (is.null(b)) {
-    less <- rows_in(log, "-", 0, by, 1)
-    rows_in(log, "by_determinant", m[base::c(4L, 2L, 3L, 1L)], base::c(by, less, less, by))
-  } else { # by Cramer's rule, column by column
-    kinds <- 4 + right$kind
-    other <- is[seq_along(is) + base::c(1L, -1L)]
-    columns <- length(is) / 2
-    first <- rows_in(log, "*", rep(m[base::c(4L, 1L)], columns), is, kinds)
-    second <- rows_in(log, "*", rep(m[base::c(3L, 2L)], columns), other, kinds)
-    rows_in(log, "by_determinant", rows_in(log, "-", first, second), by)
-  }
-  lazy_handle(log, found + log$begun, if (is.null(b)) matrix$dim else right$dim)
+  .Call(C_solution_in_log, state, a, b) %||% add_to_log(list(a, b), function() .Call(C_solution_in_log, state, a, b))
 }
 
 # The determinant of a matrix with one or two rows, as a number; NULL for anything else.
 number_of_determinant <- function(x) {
-  log <- vector_log()
-  matrix <- matrix_in(log, x)
-  if (!is.null(matrix)) lazy_handle(log, determinant_in(log, matrix$is) + log$begun)
-}
-
-determinant_in <- function(log, m) {
-  if (length(m) == 1L) {
-    return(m)
-  }
-  products <- rows_in(log, "*", m[1:2], m[4:3])
-  rows_in(log, "-", products[1L], products[2L])
-}
-
-# The numbers of a square matrix with one or two rows.
-matrix_in <- function(log, x) {
-  found <- if (!is.null(log)) elements_in(log, x)
-  dim <- found$dim
-  if (identical(found$kind, 1L) && length(dim) == 2L && dim[1L] == dim[2L] && dim[1L] <= 2) found
+  .Call(C_determinant_in_log, state, x) %||% add_to_log(list(x), function() .Call(C_determinant_in_log, state, x))
 }
 
 # Small tensors and R's numbers, at least one of them in a log, as `order()` arranges the numbers of their elements;

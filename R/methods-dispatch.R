@@ -10,7 +10,15 @@ dispatching <- function(f, name, package) {
   is_internal <- is.primitive(original)
   first <- if (!is_internal) names(formals(original))[1L]
   generics <- generic_names(name)
+  op <- base::c(sum = "+", prod = "*", max = "maximum", min = "minimum")[name]
+  is_total <- !is.na(op)
   function(...) {
+    if (is_total && !is.null(state$scalars) && ...length() == 1L) { # loops have thousands of them
+      logged <- .Call(C_running_in_log, state, op, ..1, FALSE)
+      if (!is.null(logged)) {
+        return(logged)
+      }
+    }
     if (...length() > 0L && !missing(..1)) {
       x <- if (is_internal) ..1 else dispatched_on(first, ...)
       if (finds_method(parent.frame(), generics, x, package, is_internal)) {
@@ -43,13 +51,25 @@ finds_method <- function(frame, generics, x, package = "base", is_internal = TRU
   if (is_internal && !is.object(x)) {
     FALSE
   } else if (is.environment(x) && is_any_tensor(x)) {
-    !is_internal && inside() > 0 && has_users_methods(generics, implicit_classes, list(frame)) &&
+    !is_internal && inside() > 0 && .Call(C_sees_function, frame, method_symbols(generics)) &&
       has_users_methods(generics, base::c(.class2(stand_in(x)), "default"), list(frame))
   } else {
     registry <- if (registered && is.object(x)) asNamespace(package)[[".__S3MethodsTable__."]]
     has_users_methods(generics, base::c(.class2(x), "default"), base::c(frame, registry))
   }
 }
+
+# The names of methods for R's vectors, as symbols.
+method_symbols <- function(generics) {
+  known <- symbols_of_methods[[generics[1L]]]
+  if (is.null(known)) {
+    names <- paste0(rep(generics, each = length(implicit_classes)), ".", implicit_classes)
+    known <- symbols_of_methods[[generics[1L]]] <- lapply(names, as.name)
+  }
+  known
+}
+
+symbols_of_methods <- new.env(parent = emptyenv())
 
 # The names under which R looks for methods of a generic: its own and its group's.
 generic_names <- function(name) {

@@ -13,8 +13,8 @@ Ops_tensor <- function(e1, e2) {
   if (!is.null(state$scalars) && is.null(state$observations) && !missing(e2)) {
     # Loops have thousands of operations, whose results are nearly all numbers of a log.
     logged <- .Call(C_operation_in_log, state, .Generic, e1, e2, TRUE)
-    if (is.environment(logged) && is.null(.subset2(logged, "gradops_dim"))) {
-      return(made_by(logged, .Generic, list(e1, e2)))
+    if (is.environment(logged) && is.null(state$replaces)) {
+      return(logged)
     }
   }
   if (!is.null(state$observations) && (is_observed(e1) || !missing(e2) && is_observed(e2))) {
@@ -210,7 +210,7 @@ Math_tensor <- function(x, ...) { # nolint: cyclocomp_linter. The quick way stan
   if (!is.null(op) && !is.null(state$scalars) && is.null(state$heard)) {
     logged <- .Call(C_operation_in_log, state, op, x, 0, TRUE)
     if (is.environment(logged)) {
-      return(made_by(logged, .Generic, list(x)))
+      return(if (is.null(state$replaces)) logged else made_by(logged, .Generic, list(x)))
     }
   }
   if (!is.null(state$missing) && !startsWith(.Generic, "cum") && is_marked(x)) {
@@ -338,9 +338,11 @@ assign_length_tensor <- function(x, value) {
 }
 
 t_tensor <- function(x) {
-  logged <- if (!is.null(state$scalars) && is.null(dimnames_tensor(x))) rearranged(base::t, x)
-  if (!is.null(logged)) {
-    return(logged)
+  if (!is.null(state$scalars)) {
+    logged <- .Call(C_transposed_in_log, state, x) %||% if (is.null(dimnames_tensor(x))) rearranged(base::t, x)
+    if (!is.null(logged)) {
+      return(logged)
+    }
   }
   rank <- length(dim(x))
   if (rank > 2) {

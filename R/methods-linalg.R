@@ -141,6 +141,9 @@ outer_tensor <- function(X, Y, FUN = "*", ...) {
 
 # Each element of `x` several times.
 each_of <- function(x, times) {
+  if (!is_any_tensor(x)) {
+    return(rep(as.vector(x), each = times))
+  }
   logged <- if (!is.null(state$scalars)) rearranged(function(cells) rep(cells, each = times), x)
   logged %||% op_repeat(flat(x), times)
 }

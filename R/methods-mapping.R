@@ -222,14 +222,32 @@ choose_by <- function(test, yes, no) {
     unknown <- is.na(test)
     return(marked(choose_by(replace(test, unknown, FALSE), yes, no), list(unknown)))
   }
+  logged <- if (!is.null(state$scalars) && !is_tensor(test)) chosen_in_log(as.logical(test), dim(test), yes, no)
+  if (!is.null(logged)) {
+    return(made_by(keep_names(logged, test), function(yes, no) choose_by(test, yes, no), list(yes, no)))
+  }
   shape <- shape_of(test)
   fit <- function(x) {
     size <- shape_of(x)
-    if (length(x) == 1L || identical(as.integer(size), as.integer(shape))) x else fill(recycled(x, prod(shape)), shape)
+    alone <- length(x) == 1L && length(size) <= length(shape)
+    if (alone || identical(as.integer(size), as.integer(shape))) x else fill(recycled(x, prod(shape)), shape)
   }
   decided <- if (is_tensor(test)) op_cast(test, "bool") else array_of(as.logical(test), shape)
   chosen <- keep_names(op_where(decided, fit(yes), fit(no)), test)
   made_by(chosen, function(yes, no) choose_by(test, yes, no), list(yes, no))
+}
+
+# `ifelse()` of elements in a log, by R's truth values; NULL if they are for Python.
+chosen_in_log <- function(truth, dim, yes, no) {
+  if (length(truth) == 1L && is.null(dim)) {
+    x <- if (truth) yes else no
+    return(if (has_log(x)) element_in_log(x, 1) %||% if (is.null(dim_tensor(x))) x)
+  }
+  rearranged(function(yes, no) {
+    cells <- ifelse(truth, yes, no)
+    dim(cells) <- dim
+    cells
+  }, yes, no)
 }
 
 # Use gradops' `mapply()` in the function that base R's `Vectorize()` makes.

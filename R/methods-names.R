@@ -75,12 +75,13 @@ named_by_r <- base::c(
 )
 
 any_labels <- function(arguments) {
-  any(vapply(arguments, has_labels, NA))
+  for (x in arguments) if (has_labels(x)) return(TRUE)
+  FALSE
 }
 
 has_labels <- function(x) {
   if (is.environment(x)) {
-    is_tensor(x) && !(is.null(attr(x, "gradops_names", TRUE)) && is.null(dimnames_tensor(x)))
+    !(is.null(attr(x, "gradops_names", TRUE)) && is.null(dimnames_tensor(x))) && is_tensor(x)
   } else {
     is.atomic(x) && !(is.null(names(x)) && is.null(dimnames(x)))
   }

@@ -23,8 +23,8 @@ is_namesake <- function(name, f) {
 }
 
 # Turn `generic`, whose body is `UseMethod(name, among(...))`, into a function that runs `original`'s code if no
-# argument has a class.
-quick <- function(generic, name, original) {
+# argument has a class. `before` is code that runs before the dispatch.
+quick <- function(generic, name, original, before = NULL) {
   dispatch <- body(generic)
   if (identical(dispatch[[1L]], quote(`{`))) dispatch <- dispatch[[2L]]
   among <- dispatch[[3L]]
@@ -42,8 +42,9 @@ quick <- function(generic, name, original) {
   # R compiles a short function only if it has a loop: add one that ends at once.
   with_loop <- bquote({
     repeat break
+    ..(as.list(before))
     .(dispatch(among))
-  })
+  }, splice = TRUE)
   code <- call("if", has_class, with_loop, if (is_r_code) body(original) else dispatch(NULL))
   as.function(base::c(formals(generic), code), if (is_r_code) environment(original) else topenv())
 }

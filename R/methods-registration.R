@@ -105,6 +105,7 @@ register_namesakes <- function() {
   here <- topenv()
   methods <- namesakes()
   by_element <- elementwise_names()
+  distributions <- names(distribution_generics())
   for (package in names(methods)) {
     for (name in names(methods[[package]])) {
       original <- get(name, envir = asNamespace(package), mode = "function")
@@ -112,7 +113,10 @@ register_namesakes <- function() {
       if (name %in% named_by_r) method <- named_as_r(method, original)
       if (name %in% by_element) method <- elementwise_past_missing(method)
       if (is_s3_generic(original, name)) method <- dispatching(method, name, package)
-      if (!name %in% names(own_defaults)) keep_quick(name, quick(get(name, here), name, original))
+      if (!name %in% names(own_defaults)) {
+        asked <- if (name %in% distributions) asking_log(name, get(name, here))
+        keep_quick(name, quick(get(name, here), name, original, asked))
+      }
       register_on_namesake(name, "gradops_tensor", method)
       register_on_namesake(name, "gradops_mixed", adopting(method))
       plain <- if (name %in% by_element) matrix_elementwise(original) else original

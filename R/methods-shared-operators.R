@@ -43,8 +43,8 @@ shared_operator <- function(operator) { # nolint: cyclocomp_linter. The function
     logged <- if (!is.null(state$scalars)) {
       if (missing(e2)) minus_in_log(operator, e1) else .Call(C_operation_in_log, state, operator, e1, e2, TRUE)
     }
-    if (is.environment(logged) && is.null(.subset2(logged, "gradops_dim"))) {
-      return(made_by_operator(logged, operator, e1, e2)) # as in Ops_tensor()
+    if (is.environment(logged) && is.null(state$replaces)) {
+      return(logged) # as in Ops_tensor()
     }
     if (is.logical(logged)) logged <- operation_in_log(operator, e1, e2)
     if (!is.null(logged)) {

@@ -56,14 +56,10 @@ NULL
 # logarithms or not.
 distribution <- function(kind, family, settings, ..., call = parent.frame()) {
   arguments <- list(...)
-  if (!is.null(state$scalars)) {
-    value <- .Call(C_known_function_in_log, state, kind, family, settings, arguments)
-    if (!is.null(value)) {
-      return(value) # loops have thousands of them
-    }
-    value <- composed_in_log(kind, family, settings, arguments)
-  } else {
-    value <- NULL
+  value <- if (!is.null(state$scalars)) {
+    key <- paste(kind, family)
+    .Call(C_known_function_in_log, state, key, length(arguments), base::c(arguments, settings)) %||%
+      composed_in_log(kind, family, settings, arguments)
   }
   if (is.null(value)) {
     check_density_arguments(arguments, as.character(substitute(list(...)))[-1L])
@@ -137,6 +133,31 @@ family_generic <- function(generic, name, call_of) {
   } else {
     call_of(family, given)
   })
+}
+
+# The code of a namesake that asks a log for the result first: loops have thousands of densities, and R's dispatch takes
+# longer than the log. Nothing for functions whose family depends on the arguments.
+asking_log <- function(name, generic) {
+  arguments <- names(formals(generic))
+  if (any(base::c("ncp", "mu") %in% arguments)) {
+    return(NULL)
+  }
+  operands <- base::c(arguments[1L], family_parameters(generic))
+  given <- stats::setNames(nm = base::c(operands, intersect(arguments, base::c("log", "lower.tail", "log.p"))))
+  key <- paste(kinds[[base::substr(name, 1L, 1L)]], base::substring(name, 2L))
+  arguments <- as.call(base::c(quote(list), lapply(given, as.name)))
+  list(
+    bquote(logged <- gradops:::in_log(.(name), .(key), .(length(operands)), .(arguments))),
+    quote(if (!is.null(logged)) return(logged))
+  )
+}
+
+# The result of the function `name` of the core in a log, as in `distribution()`; NULL where R's code must decide.
+in_log <- function(name, key, count, arguments) {
+  if (!is.null(state$scalars) && is.null(state$heard)) {
+    logged <- .Call(C_known_function_in_log, state, key, count, arguments)
+    if (is.null(logged) || is.null(state$replaces)) logged else made_by(logged, get(name, topenv()), arguments, FALSE)
+  }
 }
 
 is_central <- function(ncp) {

@@ -13,7 +13,7 @@
 
 static SEXP s_scalars, s_missing, s_in_time, s_codes, s_begun, s_words, s_used, s_count, s_make_room, s_classes;
 static SEXP s_is, s_dim, s_log, s_names, s_dimnames, s_convert, s_pyobj, s_elements, s_input, s_extent;
-static SEXP s_unlogged, s_more, s_plus, s_times, s_entries, s_from, s_extents;
+static SEXP s_unlogged, s_more, s_plus, s_minus, s_times, s_quotient, s_entries, s_from, s_extents;
 static SEXP s_within, s_surroundings, s_lazy;
 static SEXP home, getter, entry_names;
 
@@ -25,6 +25,15 @@ SEXP value_in(SEXP frame, SEXP name)
     SEXP found = Rf_findVarInFrame(frame, name);
     if (found == R_UnboundValue) return R_NilValue;
     return TYPEOF(found) == PROMSXP ? Rf_eval(found, frame) : found;
+#endif
+}
+
+static SEXP parent_of(SEXP env)
+{
+#if R_VERSION >= R_Version(4, 5, 0)
+    return R_ParentEnv(env);
+#else
+    return ENCLOS(env);
 #endif
 }
 
@@ -302,10 +311,10 @@ static SEXP operation_in_log(SEXP state, SEXP op, SEXP x, SEXP y, SEXP unnamed)
  * Three numbers are an operation: of five operands the first four stand in two operations "more", and the last with a 0
  * in the operation itself. "more" has no result, but is counted: Python counts along, and the numbers must be the same.
  */
-static SEXP function_in_log(SEXP state, SEXP code, SEXP arguments)
+static SEXP call_in_log(SEXP state, SEXP code, SEXP arguments, int given)
 {
     SEXP log = open_log(state);
-    int given = (int) XLENGTH(arguments), pairs = (given + 1) / 2;
+    int pairs = (given + 1) / 2;
     if (log == R_NilValue || given < 1) return R_NilValue;
     Operand *operands = (Operand *) R_alloc(given + 1, sizeof(Operand));
     const Operand *large = operands; /* the first of the largest, whose form the result has */
@@ -330,25 +339,30 @@ static SEXP function_in_log(SEXP state, SEXP code, SEXP arguments)
     return handle_of(log, numbers, large->size, large->rank, large->dim);
 }
 
-/* The same for a function of the core (`function_code()`, R) of operands without names; NULL where R's code must
- * decide. */
-static SEXP known_function_in_log(SEXP state, SEXP kind, SEXP family, SEXP settings, SEXP arguments)
+static SEXP function_in_log(SEXP state, SEXP code, SEXP arguments)
 {
-    char key[128];
+    return call_in_log(state, code, arguments, (int) XLENGTH(arguments));
+}
+
+/* The same for a function of the core (`function_code()`, R) of operands without names; `key` is its kind and family.
+ * The settings, TRUE or FALSE, follow `count` operands. NULL where R's code must decide. */
+static SEXP known_function_in_log(SEXP state, SEXP key, SEXP count, SEXP arguments)
+{
+    char name[128];
     SEXP log = open_log(state);
     if (log == R_NilValue) return R_NilValue;
-    int used = snprintf(key, sizeof(key), "%s %s", CHAR(STRING_ELT(kind, 0)), CHAR(STRING_ELT(family, 0)));
-    for (int k = 0; k < XLENGTH(settings) && used < (int) sizeof(key); k++) {
-        SEXP setting = VECTOR_ELT(settings, k);
+    int given = Rf_asInteger(count), used = snprintf(name, sizeof(name), "%s", CHAR(STRING_ELT(key, 0)));
+    for (int k = given; k < XLENGTH(arguments) && used < (int) sizeof(name); k++) {
+        SEXP setting = VECTOR_ELT(arguments, k);
         if (TYPEOF(setting) != LGLSXP || XLENGTH(setting) != 1) return R_NilValue;
-        used += snprintf(key + used, sizeof(key) - used, LOGICAL(setting)[0] ? " TRUE" : " FALSE");
+        used += snprintf(name + used, sizeof(name) - used, LOGICAL(setting)[0] ? " TRUE" : " FALSE");
     }
-    if (used >= (int) sizeof(key) - 12) return R_NilValue;
-    snprintf(key + used, sizeof(key) - used, " %d", (int) XLENGTH(arguments));
-    SEXP code = value_in(value_in(log, s_codes), Rf_install(key));
+    if (used >= (int) sizeof(name) - 12) return R_NilValue;
+    snprintf(name + used, sizeof(name) - used, " %d", given);
+    SEXP code = value_in(value_in(log, s_codes), Rf_install(name));
     if (code == R_NilValue || ISNAN(Rf_asReal(code))) return R_NilValue;
-    for (int k = 0; k < XLENGTH(arguments); k++) if (has_names(VECTOR_ELT(arguments, k))) return R_NilValue;
-    return function_in_log(state, code, arguments);
+    for (int k = 0; k < given; k++) if (has_names(VECTOR_ELT(arguments, k))) return R_NilValue;
+    return call_in_log(state, code, arguments, given);
 }
 
 /* The sums of the first one, two, ... numbers, or their products; the last one alone unless `all`. */
@@ -358,10 +372,13 @@ static SEXP running_in_log(SEXP state, SEXP op, SEXP x, SEXP all)
     Operand of;
     if (log == R_NilValue || !is_logged(x) || operand_of(&of, log, x) != 1) return R_NilValue;
     if (of.rank && !takes_vectors(state)) return R_NilValue;
+    SEXP name = Rf_installTrChar(STRING_ELT(op, 0));
+    /* Ties of extremes share the gradient, which they would not do one after the other. */
+    if (of.size > 2 && name != s_plus && name != s_times) return R_NilValue;
     double begun = Rf_asReal(value_in(log, s_begun)), *numbers = room(of.size);
     numbers[0] = of.is[0] + begun;
     if (of.size > 1) {
-        double code = code_of(log, Rf_installTrChar(STRING_ELT(op, 0))) + 5, number;
+        double code = code_of(log, name) + 5, number;
         double *row = append(log, of.size - 1, &number);
         for (int i = 1; i < of.size; i++) {
             row = note(row, code, numbers[i - 1] - begun, of.is[i]);
@@ -450,6 +467,84 @@ static SEXP product_in_log(SEXP state, SEXP x, SEXP y, SEXP unnamed)
     }
     int dim[] = {rows, columns};
     return handle_from(log, number - size, size, 2, dim);
+}
+
+/* The determinant of a matrix with one or two rows: the number of the result. */
+static double determinant_of(SEXP log, const double *m, int rows)
+{
+    if (rows == 1) return m[0];
+    double times = code_of(log, s_times) + 5, minus = code_of(log, s_minus) + 5, number;
+    double *row = append(log, 3, &number), is = number - Rf_asReal(value_in(log, s_begun));
+    row = note(row, times, m[0], m[3]);
+    row = note(row, times, m[1], m[2]);
+    note(row, minus, is, is + 1);
+    return is + 2;
+}
+
+/* The numbers of a square matrix with one or two rows; NULL for anything else. */
+static SEXP matrix_in_log(SEXP state, SEXP x, Operand *m)
+{
+    SEXP log = open_log(state);
+    int fits = log != R_NilValue && takes_vectors(state) && operand_of(m, log, x) == 1 && m->kind == 1;
+    return fits && m->rank == 2 && m->dim[0] == m->dim[1] && m->dim[0] <= 2 ? log : R_NilValue;
+}
+
+static SEXP determinant_in_log(SEXP state, SEXP x)
+{
+    Operand m;
+    SEXP log = matrix_in_log(state, x, &m);
+    if (log == R_NilValue) return R_NilValue;
+    double number = determinant_of(log, m.is, m.dim[0]) + Rf_asReal(value_in(log, s_begun));
+    return handle_of(log, &number, 1, 0, NULL);
+}
+
+/* `solve(a, b)`, or the inverse where `b` is NULL, of a matrix with one or two rows. */
+static SEXP solution_in_log(SEXP state, SEXP a, SEXP b)
+{
+    Operand m, right = {0};
+    SEXP log = matrix_in_log(state, a, &m);
+    if (log == R_NilValue) return R_NilValue;
+    int rows = m.dim[0], inverts = b == R_NilValue;
+    if (!inverts && (operand_of(&right, log, b) != 1 || !right.rank || right.dim[0] != rows)) return R_NilValue;
+    double begun = Rf_asReal(value_in(log, s_begun)), by = determinant_of(log, m.is, rows), number;
+    double quotient = code_of(log, s_quotient), times = code_of(log, s_times), minus = code_of(log, s_minus);
+    int size = inverts ? m.size : right.size;
+    if (rows == 1) {
+        double *row = append(log, size, &number);
+        for (int i = 0; i < size; i++) {
+            row = inverts ? note(row, quotient + 1, 1, by) : note(row, quotient + 4 * right.kind + 1, right.is[i], by);
+        }
+    } else if (inverts) {
+        double *row = append(log, 5, &number), less = number - begun;
+        row = note(row, minus + 1, 0, by);
+        row = note(row, quotient + 5, m.is[3], by);
+        row = note(row, quotient + 5, m.is[1], less);
+        row = note(row, quotient + 5, m.is[2], less);
+        note(row, quotient + 5, m.is[0], by);
+        number++;
+    } else { /* by Cramer's rule, column by column */
+        double *row = append(log, 4 * size, &number), is = number - begun;
+        times += 4 + right.kind;
+        for (int i = 0; i < size; i++) row = note(row, times, m.is[i % 2 ? 0 : 3], right.is[i]);
+        for (int i = 0; i < size; i++) row = note(row, times, m.is[i % 2 ? 1 : 2], right.is[i % 2 ? i - 1 : i + 1]);
+        for (int i = 0; i < size; i++) row = note(row, minus + 5, is + i, is + size + i);
+        for (int i = 0; i < size; i++) row = note(row, quotient + 5, is + 2 * size + i, by);
+        number += 3 * size;
+    }
+    return inverts ? handle_from(log, number, size, 2, m.dim) : handle_from(log, number, size, right.rank, right.dim);
+}
+
+/* `t(x)` of a matrix or a vector of the log without names. */
+static SEXP transposed_in_log(SEXP state, SEXP x)
+{
+    SEXP log = open_log(state);
+    Operand of;
+    if (log == R_NilValue || !takes_vectors(state) || !is_logged(x) || has_names(x)) return R_NilValue;
+    if (operand_of(&of, log, x) != 1) return R_NilValue;
+    int rows = of.rank == 2 ? of.dim[0] : of.size, dim[] = {of.size / rows, rows};
+    double begun = Rf_asReal(value_in(log, s_begun)), *numbers = room(of.size);
+    for (int i = 0; i < of.size; i++) numbers[(i % rows) * dim[0] + i / rows] = of.is[i] + begun;
+    return handle_of(log, numbers, of.size, 2, dim);
 }
 
 /* The positions that an index means among `size`, and their number; 0 where it is for Python to find or to refuse, or
@@ -655,6 +750,18 @@ static SEXP part_in_log(SEXP state, SEXP x, SEXP places, SEXP unnamed)
     return handle_of(log, numbers, size, rank, sizes);
 }
 
+/* TRUE if a function other than base R's, of one of the names, is visible from an environment. */
+static SEXP sees_function(SEXP from, SEXP symbols)
+{
+    for (R_xlen_t k = 0; k < XLENGTH(symbols); k++) {
+        for (SEXP env = from; env != R_BaseEnv && env != R_EmptyEnv; env = parent_of(env)) {
+            SEXP found = value_in(env, VECTOR_ELT(symbols, k));
+            if (found != R_NilValue && Rf_isFunction(found)) return Rf_ScalarLogical(1);
+        }
+    }
+    return Rf_ScalarLogical(0);
+}
+
 /* Called when the package is loaded: the parent of handles, and the call that makes the function of one. */
 static SEXP start_logs(SEXP namespace, SEXP call, SEXP most_together)
 {
@@ -674,10 +781,14 @@ static const R_CallMethodDef methods[] = {
     {"elements_in_log", (DL_FUNC) &elements_in_log, 2},
     {"operation_in_log", (DL_FUNC) &operation_in_log, 5},
     {"function_in_log", (DL_FUNC) &function_in_log, 3},
-    {"known_function_in_log", (DL_FUNC) &known_function_in_log, 5},
+    {"known_function_in_log", (DL_FUNC) &known_function_in_log, 4},
     {"running_in_log", (DL_FUNC) &running_in_log, 4},
     {"joined_in_log", (DL_FUNC) &joined_in_log, 3},
     {"product_in_log", (DL_FUNC) &product_in_log, 4},
+    {"determinant_in_log", (DL_FUNC) &determinant_in_log, 2},
+    {"solution_in_log", (DL_FUNC) &solution_in_log, 3},
+    {"transposed_in_log", (DL_FUNC) &transposed_in_log, 2},
+    {"sees_function", (DL_FUNC) &sees_function, 2},
     {"part_in_log", (DL_FUNC) &part_in_log, 4},
     {"append_assigned", (DL_FUNC) &append_assigned, 5},
     {"assigned_number", (DL_FUNC) &assigned_number, 4},
@@ -718,7 +829,9 @@ void attribute_visible R_init_gradops(DllInfo *library)
     s_lazy = Rf_install("lazy");
     s_more = Rf_install("more");
     s_plus = Rf_install("+");
+    s_minus = Rf_install("-");
     s_times = Rf_install("*");
+    s_quotient = Rf_install("by_determinant");
     s_convert = Rf_install("convert");
     s_pyobj = Rf_install("pyobj");
     R_registerRoutines(library, NULL, methods, NULL, NULL);

@@ -638,3 +638,25 @@ def test_power_does_not_depend_on_other_warnings():
             found, wanted = jit(f)(x, half), f(x, half)
         np.testing.assert_array_equal(found, wanted)
         assert found[0] == np.inf
+
+
+@needs_machine
+def test_arrays_of_many_numbers_stay_with_the_operations_on_the_numbers():
+    """A loop that fills a vector of thousands of elements is one run, with its gradient."""
+    noise = np.random.default_rng(1).normal(size=5_000)
+
+    def f(p):
+        state, states = p[0], []
+        for e in noise:
+            state = ops.add(ops.multiply(state, p[1]), float(e))
+            states.append(state)
+        filled = ops.stack(states)
+        return ops.sum(ops.log(1 + filled**2)) + ops.sum(filled * noise)
+
+    compiled = jit(value_and_grad(f))
+    x = np.array([0.3, 0.5])
+    value, gradient = compiled(x)
+    np.testing.assert_allclose((value, *gradient), np.hstack(value_and_grad(f)(x)), rtol=1e-11)
+    explained = next(iter(compiled.programs.values())).native
+    assert explained.native == explained.steps, str(explained)
+    assert explained.runs == 1

@@ -193,6 +193,23 @@ test_each("scopes, stopped and custom gradients, loops and branches with short v
   expect_equal(jit(value_and_grad(g))(x)$gradient, gradient(g, x))
 })
 
+test_each("loops after and within checkpoint scopes, whose arrays live on", {
+  f <- function(p) {
+    a <- checkpoint(function(w) exp(w) * w)(p)
+    x <- a[1] * 2
+    for (i in 1:5) x <- sin(x) * p[2] + a[2]
+    again <- checkpoint(function(w) {
+      s <- w[1] * 0.5
+      for (i in 1:5) s <- sin(s) * w[2] + sum(w * c(s, 1))
+      s
+    })(a)
+    x + again + sum(a * a)
+  }
+  expect_same_compiled(f, c(0.3, -0.8))
+  skip_if(backend != "numpy", "takes long to compile")
+  expect_equal(jit(hessian_fn(f))(c(0.3, -0.8)), hessian(f, c(0.3, -0.8)))
+})
+
 test_each("mismatched sizes are an error as elsewhere", {
   wrong <- list(
     function(u) u[4], function(u) u[2:5], function(u) u + c(u[1], 1), function(u) u[c(1, NA)], function(u) u[0:3],
@@ -321,6 +338,10 @@ of_two <- list(
   rbind = function(x, y) rbind(x, y), cbind = function(x, y) cbind(x, y), outer = function(x, y) outer(x, y),
   product = function(x, y) x %*% y,
   crossprod = function(x, y) crossprod(x, y), tcrossprod = function(x, y) tcrossprod(x, y),
+  `outer sum` = function(x, y) outer(x, y, `+`), solve = function(x, y) solve(x, y),
+  ifelse = function(x, y) ifelse(seq_along(x) %% 2 == 1, x, y), chosen = function(x, y) ifelse(TRUE, x[1], y),
+  dbinom = function(x, y) dbinom(c(1, 3), 4, plogis(x[1])) * y[1],
+  dpois = function(x, y) prod(dpois(c(2, 2, 0), x[1])) / y,
   filled = function(x, y) {
     x[seq_along(y)] <- y
     x
@@ -338,6 +359,19 @@ of_one <- list(
   sapply = function(x) sapply(seq_along(x), function(i) x[i]^i),
   pairs = function(x) sapply(1:2, function(i) as.vector(x) * i),
   vapply = function(x) vapply(1:2, function(i) x[1] * i, 0),
+  grown = function(x) {
+    a <- c()
+    for (i in seq_along(x)) a[i] <- x[i]
+    a
+  }, unset = function(x) {
+    a <- rep(NA, length(x))
+    for (i in rev(seq_along(x))) a[i] <- x[i]
+    a
+  }, long = function(x) {
+    a <- matrix(0.5, 20, 2)
+    for (i in seq_along(x)) a[i + 2, 2] <- x[i] + a[i, 1]
+    a * a[3, 2]
+  },
   unlist = function(x) unlist(list(x, 1, x)), loop = function(x) Reduce(`+`, lapply(seq_along(x), function(i) x[i] * i))
 )
 of_matrix <- list(
@@ -345,7 +379,7 @@ of_matrix <- list(
   pairs = function(x) x[cbind(1, seq_len(ncol(x)))], rows = rowSums, columns = colSums, means = rowMeans,
   `column means` = colMeans, apply = function(x) apply(x, 1, sum), diag = diag, cross = function(x) crossprod(x),
   scaled = function(x) sweep(x, 2, x[1, ]), aperm = function(x) aperm(x), upper = function(x) x[upper.tri(x)],
-  rowwise = function(x) x / rowSums(x),
+  rowwise = function(x) x / rowSums(x), det = det, inverse = solve, turned = function(x) t(x) %*% solve(x %*% t(x)),
   filled = function(x) {
     x[1, ] <- x[, 1][1]
     x[nrow(x), ncol(x)] <- 2

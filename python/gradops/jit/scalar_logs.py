@@ -19,7 +19,7 @@ from .. import ops
 from .._scopes import changed
 from ..autodiff.graph import Node, Rule
 from ..autodiff.modes import recording
-from ..autodiff.state import observers, packers
+from ..autodiff.state import observers
 from ..autodiff.variable import Variable, attach, data_of, wrap
 from ..errors import JitError, PartialGradientError
 from ..ops._dispatch import registry
@@ -142,15 +142,20 @@ class Log:
         lengths = np.where(is_more, 0, 1)
         functions = []
         ends = np.flatnonzero(is_function)
+        repeats, first_of = [np.zeros(0, np.intp)], np.arange(len(what))
         for which in np.unique(what[ends]).tolist():
             function, those = OPERATIONS[which], ends[what[ends] == which]
             pairs = (function.operands + 1) // 2
             span = those[:, None] + np.arange(1 - pairs, 1)
-            for folded in function.folded(
-                *(x[span].reshape(len(those), 2 * pairs)[:, : function.operands] for x in (kinds, operands)), block
-            ):
-                lengths[those[folded.calls]] = len(folded.rows)
-                functions.append((folded, those[folded.calls], span[folded.calls]))
+            taken = [x[span].reshape(len(those), 2 * pairs)[:, : function.operands] for x in (kinds, operands)]
+            first = _first_of_equal(np.concatenate([taken[0], taken[1].view(np.int64)], 1))
+            first_of[those] = those[first]
+            repeats.append(those[first != np.arange(len(those))])
+            calls = np.flatnonzero(first == np.arange(len(those)))
+            for folded in function.folded(*(x[calls] for x in taken), block):
+                at = calls[folded.calls]
+                lengths[those[at]] = folded.is_new.sum(1)
+                functions.append((folded, those[at], span[at]))
         base = len(block)  # no number comes from outside after this
         last = base + np.cumsum(lengths) - 1
         is_here = is_taken & (kinds == 1) & ~is_earlier
@@ -159,9 +164,10 @@ class Log:
         to = last[is_single] - base
         rows[to, 0], rows[to, 1:3] = number[is_single], found[is_single]
         for folded, those, span in functions:
-            first = last[those] + 1 - len(folded.rows)
-            at = (first - base)[:, None] + np.arange(len(folded.rows))
-            rows[at] = folded.of(found[span].reshape(len(those), -1), first)
+            results = folded.results(last[those])
+            rows[results[folded.is_new] - base] = folded.of(found[span].reshape(len(those), -1), results)
+        again = np.concatenate(repeats)  # calls of a function on the same numbers
+        rows[last[again] - base, 0], rows[last[again] - base, 1] = COPY.number, last[first_of[again]]
         block.write(rows)
         return last
 
@@ -251,7 +257,7 @@ def log(x) -> Log | None | bool:
     observed. Returns False if another tensor may have one.
     """
     writing = recorder.get()
-    if writing is None or writing.unrolled or observers or packers:
+    if writing is None or writing.unrolled or observers:
         return None
     program = writing.program
     if program.parent is not None or program.current is not program:
@@ -266,6 +272,18 @@ def _map_distinct(values: np.ndarray, take: Callable) -> np.ndarray:
     bits = np.ascontiguousarray(values).reshape(-1).view(f"i{values.itemsize}")
     different, at = np.unique(bits, return_inverse=True)
     return np.array([take(x) for x in different.view(values.dtype)], np.intp)[at].reshape(values.shape)
+
+
+def _first_of_equal(rows: np.ndarray) -> np.ndarray:
+    """Return for each row of integers the index of the first row that is equal."""
+    key, first = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.intp)
+    for column in rows.T:
+        if len(different := np.unique(column)) > 1:
+            key = key * len(different) + np.searchsorted(different, column)
+            _, first, key = np.unique(key, return_index=True, return_inverse=True)
+            if len(first) == len(rows):
+                break
+    return first[key]
 
 
 def _elements(x, places: list[int], block: Scalars) -> list[int]:
@@ -366,23 +384,26 @@ class Function:
             kinds, operands: the kinds and values of the operands, a row for each call; kind 0 is a literal.
         """
         is_given = kinds == 0
+        identities = (2 * operands + (kinds == 2)).astype(np.int64) * ~is_given
         for pattern in np.unique(is_given, axis=0):
             left = [np.flatnonzero((is_given == pattern).all(1))]
             while left:
                 calls = left.pop()
                 try:
                     values = [x if on else None for x, on in zip(operands[calls].T, pattern)]
-                    yield self._folded(calls, values, block)
+                    yield self._folded(calls, values, identities, block)
                 except _Undecided as choice:
                     left += [calls[choice.chosen], calls[~choice.chosen]]
 
-    def _folded(self, calls: np.ndarray, values: list, block: Scalars) -> Folded:
+    def _folded(self, calls: np.ndarray, values: list, identities: np.ndarray, block: Scalars) -> Folded:
         rows: list[tuple[int, tuple[int, ...]]] = []
         literals: list = []
 
         def constant(value) -> int:
             value = np.asarray(value)
-            literals.append(value if value.dtype == np.bool_ else value.astype(np.float64, copy=False))
+            value = value if value.dtype == np.bool_ else value.astype(np.float64, copy=False)
+            bits = value if value.dtype == np.bool_ else value.view(np.int64)
+            literals.append(value[0] if value.ndim and (bits == bits[0]).all() else value)
             return -len(literals)
 
         def add(what: NumberOperation, *given: int) -> int:
@@ -404,7 +425,8 @@ class Function:
         if result != _OWN + len(rows) - 1 or not rows:
             rows.append((COPY.number, (result,)))
         used = {token for _, given in rows for token in given if token < 0}
-        return Folded(calls, rows, {token: _map_distinct(literals[-1 - token], block.literal) for token in used})
+        found = {token: _map_distinct(literals[-1 - token], block.literal) for token in used}
+        return Folded(calls, rows, found, _doers(rows, found, identities[calls]))
 
 
 class _Undecided(Exception):
@@ -417,27 +439,61 @@ class _Undecided(Exception):
 class Folded(NamedTuple):
     """The operations of a function at some of its calls; the last one gives its result.
 
+    Calls share equal operations on the same numbers, such as the logarithm of a parameter, except the last one.
+
     Attributes:
         calls: the indices of the calls.
         rows: operations by number, each with its operands as tokens: an operand by its position, :data:`_OWN` and up
             the result of a row, below 0 a literal.
         literals: the indices of the literals by token; an array if they differ by call.
+        doers: for each call and row, which call does the operation first.
     """
 
     calls: np.ndarray
     rows: list[tuple[int, tuple[int, ...]]]
     literals: dict[int, np.ndarray]
+    doers: np.ndarray
 
-    def of(self, operands: np.ndarray, first: np.ndarray) -> np.ndarray:
-        """Return the rows of each call, given its operands and the index of its first result."""
+    @property
+    def is_new(self) -> np.ndarray:
+        """True for each call and row whose operation no earlier call does."""
+        return self.doers == np.arange(len(self.calls))[:, None]
+
+    def results(self, last: np.ndarray) -> np.ndarray:
+        """Return the index of the result of each call and row, given the index of each call's last result."""
+        is_new = self.is_new
+        own = last[:, None] + is_new.cumsum(1) - is_new.sum(1, keepdims=True)
+        return own[self.doers, np.arange(len(self.rows))]
+
+    def of(self, operands: np.ndarray, results: np.ndarray) -> np.ndarray:
+        """Return the new rows of each call, given its operands and results."""
         found = np.zeros((len(self.calls), len(self.rows), WIDTH - 1), np.intc)
         for at, (what, given) in enumerate(self.rows):
             found[:, at, 0] = what
             for k, token in enumerate(given):
                 found[:, at, 1 + k] = (
-                    self.literals[token] if token < 0 else operands[:, token] if token < _OWN else first + token - _OWN
+                    self.literals[token]
+                    if token < 0
+                    else operands[:, token]
+                    if token < _OWN
+                    else results[:, token - _OWN]
                 )
-        return found
+        return found[self.is_new]
+
+
+def _doers(rows: list[tuple[int, tuple[int, ...]]], literals: dict[int, np.ndarray], operands: np.ndarray):
+    """Return which call does each operation first; ``operands`` are equal integers where the operands are the same."""
+    each = np.arange(len(operands))
+    found = np.empty((len(each), len(rows)), np.intp)
+    found[:, -1] = each
+    for at, (_, given) in enumerate(rows[:-1]):
+        key, first = np.zeros(1, np.int64), each[:1]
+        for token in given:
+            x = literals[token] if token < 0 else operands[:, token] if token < _OWN else found[:, token - _OWN]
+            if len(first) < len(each) and np.ndim(x):
+                _, first, key = np.unique(key * (int(x.max()) + 1) + x, return_index=True, return_inverse=True)
+        found[:, at] = first[key]
+    return found
 
 
 _OWN = 16

@@ -18,6 +18,7 @@ from ...ops import (
     stack,
     take,
     transpose,
+    unstack,
     where,
 )
 from ...ops._checks import known
@@ -64,8 +65,7 @@ def _concatenate(g, shapes, axis):
 def _stack(g, shapes, axis):
     if not isinstance(shapes, list):
         return stack(_stack(g, _rows(shapes), axis))
-    axis = axis % (len(shapes[0]) + 1)
-    return [reshape(piece, shape) for piece, shape in zip(split(g, len(shapes), axis), shapes)]
+    return unstack(g, len(shapes), axis)
 
 
 def _rows(tensor) -> list:

@@ -18,9 +18,14 @@ from ...jit.array import Traced
 from ...ops._checks import known
 from .errors import Failure
 
-scalars, takes_scalars, floats_of_scalars = logs.log, logs.Log.takes, logs.Log.has_floats
+scalars, takes_scalars = logs.log, logs.Log.takes
 scalar_names = [*logs.NAMES, "more"]
 """Names of the operations, whose numbers count from 1; number 0 reads an element of an array."""
+
+
+def floats_of_scalars(log: logs.Log, x) -> bool:
+    """Return True if a log's numbers may be assigned to elements of ``x``."""
+    return log.has_floats(x) or isinstance(x, np.ndarray) and x.dtype == np.float64
 
 
 def write_scalars(log: logs.Log, words: list[float], inputs: list, numbers: float | list[float] | None, shape: list):
@@ -74,7 +79,9 @@ def assembled(x, sizes: list, cells: list, parts: list):
     source = np.full(size, -1)
     source[np.array(cells, np.int64) - 1] = np.arange(len(cells))
     source = source.reshape(shape, order="F").ravel()
-    if all(not piece.shape for piece in parts):
+    if len(parts) == 1:
+        values = ops.reshape(parts[0], (-1,))
+    elif all(not piece.shape for piece in parts):
         values = ops.stack(parts)
     else:
         values = ops.concatenate([ops.reshape(piece, (-1,)) for piece in parts])

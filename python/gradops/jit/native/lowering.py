@@ -28,7 +28,16 @@ from .instructions import WHOLES, integer_instruction
 from .machine import Machine
 from .number_rows import Forms, Made
 from .peephole import Shortened
-from .plan import Plan, are_read_once, group_by_phase, needed_outside, phases, refuse_short, results_among
+from .plan import (
+    Plan,
+    are_read_once,
+    group_by_phase,
+    joined_arrays,
+    needed_outside,
+    phases,
+    refuse_short,
+    results_among,
+)
 from .registry import OF_KERNELS, known_of, rule_of
 from .run import Run
 
@@ -50,7 +59,7 @@ def lowered(
     """
     steps = expanded(steps, unless=lambda rows: all(_is_native(what, machine) for what in rows.operations))
     reads = [step.uses for step in steps]
-    plan = Plan(program, reads)
+    plan = Plan(program, reads, joined_arrays(program, steps))
     refused: dict[int, str] = {}
     for i, step in enumerate(steps):
         reason = plan.why_not(step, reads[i])

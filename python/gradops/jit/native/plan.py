@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from array import array as words_of
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -44,9 +44,11 @@ class Plan:
 
     Args:
         reads: for each step, the slots that it reads.
+        joined: see :func:`joined_arrays`.
     """
 
-    def __init__(self, program: Program, reads: Groups):
+    def __init__(self, program: Program, reads: Groups, joined: Set[int] = frozenset()):
+        self._joined = joined
         self.value = program.values.__getitem__
         self.constants = program.constants
         self._reads = reads
@@ -101,8 +103,9 @@ class Plan:
                     return "a constant too large to be copied"
             elif value.dtype is not FLOATS[0] and not is_known(value.dtype):
                 return f"dtype {value.dtype}"
-            elif value.size > largest and not (known.moves and self._can_be_copied(place, value)):
-                return _LARGE
+            elif value.size > largest and self._joined.isdisjoint((place, *step.places)):
+                if not (known.moves and self._can_be_copied(place, value)):
+                    return _LARGE
         return None
 
     def _lookup(self, name: str) -> Known:
@@ -115,7 +118,7 @@ class Plan:
         return self.value(x) if isinstance(x, Place) else x
 
     def _size_limit(self, step: Step, reads: Sequence[int], known: Known) -> int:
-        if step.name in LOOPS:
+        if step.name in LOOPS or step.places[0] in self._joined:
             return LARGEST_CONSTANT
         if not known.moves:
             return LARGEST_CALL if known.calls and not self._is_square(step) else LARGEST
@@ -133,6 +136,26 @@ class Plan:
     def _can_be_copied(self, place: int, value) -> bool:
         """Return True if it pays to copy an array to native memory for the elements that steps take from it."""
         return bool(self._is_native[place]) or value.size <= max(LARGEST_TAKEN, 200 * self._uses[place])
+
+
+def joined_arrays(program: Program, steps: Sequence[Step | Rows]) -> set[int]:
+    """Return the slots of arrays made of many single numbers, as a loop fills them, and of arrays made of these.
+
+    They stay with the operations on the numbers: a run that gives thousands of numbers to NumPy's steps, and another
+    run that takes as many again, take ten times as long as NumPy saves.
+    """
+    found: set[int] = set()
+    largest = 0
+    for step in steps:
+        if isinstance(step, Rows):
+            continue
+        if step.name == "stack" and len(step.uses) > LARGEST_CALL:
+            largest = max(largest, len(step.uses))
+        elif not found or found.isdisjoint(step.uses):
+            continue
+        sizes = [(p, program.values[p].size) for p in step.places if program.values[p].__class__ is np.ndarray]
+        found.update(p for p, size in sizes if size <= 2 * largest)
+    return found
 
 
 _LARGE = "an array on which NumPy's own loops are as fast"

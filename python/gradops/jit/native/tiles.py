@@ -32,7 +32,7 @@ from . import machine as machines
 from . import tile_compiler, tile_run, tile_source
 from .code import BOOL, FLOATS
 from .instructions import FUNCTIONS
-from .plan import LARGEST, LARGEST_CALL, Plan
+from .plan import LARGEST, LARGEST_CALL, Plan, joined_arrays
 from .registry import known_of
 from .tile_functions import POWERS
 from .tile_plan import (
@@ -98,6 +98,7 @@ class _Grouping:
 
     def __init__(self, program: Program, steps: list, wanted: set[int], machine: machines.Machine, large: set[int]):
         self.program, self.given, self.wanted, self.machine = program, steps, wanted, machine
+        self.joined = joined_arrays(program, steps)
         self.alias: dict[int, int] = {}
         """For each slot that is a view, the slot that it is a view of."""
         self.local: dict[int, tuple[Domain, str]] = {}
@@ -128,6 +129,8 @@ class _Grouping:
         found: dict[int, Domain] = {}
         for step in self.given:
             if isinstance(step, Rows) or step.several or large.isdisjoint(step.places) and large.isdisjoint(step.uses):
+                continue
+            if self._reaches_joined(step):
                 continue
             size = max(map(self.size, (*step.places, *[x for x in step.arguments if x.__class__ is Place])))
             if size > LARGEST or size > LARGEST_CALL and plan.why_not(step, step.uses) is not None:
@@ -247,11 +250,15 @@ class _Grouping:
             return x
         return np.ndarray(x.shape, x.dtype, self.folded[place], strides=(0,) * x.ndim)
 
+    def _reaches_joined(self, step: Step) -> bool:
+        """True if a step reads or makes an array of :func:`.plan.joined_arrays`."""
+        return bool(self.joined) and not self.joined.isdisjoint((*step.places, *step.uses))
+
     # Steps as instructions.
 
     def work(self, step) -> Work | None:
         """Return a step as instructions of a group; None if it cannot be part of a group."""
-        if isinstance(step, Rows) or step.several:
+        if isinstance(step, Rows) or step.several or self._reaches_joined(step):
             return None
         value = self.program.value(step.places[0])
         if not isinstance(value, (np.ndarray, np.generic)) or value.dtype not in (*FLOATS, BOOL):
