@@ -123,6 +123,7 @@ def register_multi_grad_hook(tensors: Sequence, fn: Callable, *, mode: str = "al
 
     Raises:
         ArgumentError: an unknown ``mode``, or no tensors.
+        ArgumentTypeError: a hook that is not a function, or tensors that are not a sequence of variables.
         GradientError: a tensor that requires no gradient.
 
     Gradient:

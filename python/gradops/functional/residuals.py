@@ -28,6 +28,9 @@ def print_saved_residuals(f: Callable, *args, **kwargs) -> None:
         args: the arguments to differentiate.
         kwargs: more arguments, which are constants.
 
+    Returns:
+        None.
+
     Raises:
         BackendError: TensorFlow tensors, whose tapes do not say what they save.
         ArgumentTypeError: an argument of an integer or bool dtype among ``args``.
@@ -47,6 +50,8 @@ def print_saved_residuals(f: Callable, *args, **kwargs) -> None:
         float64[2,3]  48 B  argument x
         float64[3,4]  96 B  argument w
         total: 144 B in 2 tensors
+        >>> print(gradops.grad(gradops.checkpoint(f))(np.zeros((2, 3)), np.ones((3, 4)))[0])
+        [4. 4. 4.]
 
     See Also:
         :func:`gradops.checkpoint`; :class:`gradops.autodiff.saved_tensors_hooks`.

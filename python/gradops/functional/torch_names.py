@@ -12,11 +12,16 @@ from . import transformations
 from .reverse import value_and_grad
 
 
-def jacrev(f: Callable[P, Any], argnums: int | str | tuple[int | str, ...] = 0, has_aux: bool = False) -> Transformed:
+def jacrev(
+    f: Callable[P, Any],
+    argnums: int | str | tuple[int | str, ...] = 0,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+) -> Transformed:
     """A function that returns the Jacobian of ``f``, by reverse mode.
 
     Args:
-        f, argnums, has_aux: see :func:`gradops.jacobian`, with ``strategy="reverse-mode"``.
+        f, argnums, has_aux, chunk_size: see :func:`gradops.jacobian`, with ``strategy="reverse-mode"``.
 
     Returns:
         See :func:`gradops.jacobian`.
@@ -41,14 +46,19 @@ def jacrev(f: Callable[P, Any], argnums: int | str | tuple[int | str, ...] = 0, 
     See Also:
         :func:`jacfwd`, for more outputs than inputs; :func:`jacobian`, with PyTorch's other form.
     """
-    return transformations.jacobian(f, argnums, has_aux, "reverse-mode")
+    return transformations.jacobian(f, argnums, has_aux, "reverse-mode", chunk_size)
 
 
-def jacfwd(f: Callable[P, Any], argnums: int | str | tuple[int | str, ...] = 0, has_aux: bool = False) -> Transformed:
+def jacfwd(
+    f: Callable[P, Any],
+    argnums: int | str | tuple[int | str, ...] = 0,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+) -> Transformed:
     """A function that returns the Jacobian of ``f``, by forward mode.
 
     Args:
-        f, argnums, has_aux: see :func:`gradops.jacobian`, with ``strategy="forward-mode"``.
+        f, argnums, has_aux, chunk_size: see :func:`gradops.jacobian`, with ``strategy="forward-mode"``.
 
     Returns:
         See :func:`gradops.jacobian`.
@@ -76,7 +86,7 @@ def jacfwd(f: Callable[P, Any], argnums: int | str | tuple[int | str, ...] = 0, 
     See Also:
         :func:`jacrev`, for more inputs than outputs; :func:`jacobian`, with PyTorch's other form.
     """
-    return transformations.jacobian(f, argnums, has_aux, "forward-mode")
+    return transformations.jacobian(f, argnums, has_aux, "forward-mode", chunk_size)
 
 
 def grad_and_value(
