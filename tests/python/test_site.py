@@ -259,4 +259,6 @@ def test_nothing_overflows_and_the_search_works(site):
     assert found["looked"] == 4 * len(list(site.rglob("*.html")))
     for wrong in ("console", "away", "boxes", "dark"):
         assert found[wrong] == [], wrong
-    assert {"r/ops_softmax.html", "python/gradops-ops-softmax.html"} <= set(found["found"])
+    assert {"r/ops_softmax.html", "python/gradops-ops-softmax.html"} <= set(found["found"]["softmax"])
+    first = {"docs/custom-gradients.html", "vignettes/custom-gradients.html"}
+    assert set(found["found"]["gradient reversal"][:2]) == first
