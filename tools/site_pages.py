@@ -389,7 +389,7 @@ class Sources:
         self.write("examples/index", "\n".join(lines) + "\n\n" + toctree(names))
 
     def gallery(self) -> None:
-        """Write the pictures drawn by examples/gallery.py and gallery.R: a thumbnail of each, then each with its code."""
+        """Write the pictures drawn by examples/gallery.py and gallery.R: thumbnails, then each with its code."""
         cards, parts = [], []
         for file, language, drawn in (("gallery.py", "Python", python_pictures), ("gallery.R", "R", r_pictures)):
             program = f"[{file}]({self.relative('gallery', 'examples/' + file)}.md)"
@@ -402,21 +402,21 @@ class Sources:
                 cards.append(directive("grid-item-card", f"{title} ({language})", "\n".join(options)))
                 parts += [f"({label})=\n### {title}", words, f"![{title}]({picture})"]
                 parts.append(directive("dropdown", "code", f"```{language.lower()}\n{code}\n```"))
-        grid = directive("grid", "1 2 3 3", ":gutter: 3\n\n" + "\n\n".join(cards), fence=5)
+        grid = directive("grid", "2 2 3 3", ":gutter: 3\n\n" + "\n\n".join(cards), fence=5)
         first = ["# Gallery", "Drawn when this site was built, by the code that each picture folds out.", grid]
         self.write("gallery", "\n\n".join(first + parts) + "\n")
 
     # R's reference
 
     def r_reference(self) -> None:
-        lines = ["# R", "", "The R package's functions, by theme. In R, `?op_softmax` shows the same pages.", ""]
-        groups = r_groups()
+        lines = ["# R reference", "", "R's functions, by theme. In R, `?op_softmax` shows the same pages.", ""]
+        groups, functions = r_groups(), exported()
         for group, members in groups.items():
-            lines += [f"## {group}", "", "| functions | |", "|---|---|"]
+            lines += [f"## {group}", "", "| functions | topic |", "|---|---|"]
             for topic in members:
-                names = [alias for alias in topic.aliases if alias in exported()] or [topic.name]
-                functions = " ".join(f"`{name}`" for name in names)
-                lines.append(f"| [{cell(functions)}]({topic.name}.md) | {cell(topic.title)} |")
+                names = [alias for alias in topic.aliases if alias in functions] or [topic.name]
+                code = cell(" ".join(f"`{name}`" for name in names))
+                lines.append(f"| [{code}]({topic.name}.md) | {cell(topic.title)} |")
             lines.append("")
         self.write("r/index", "\n".join(lines))
         of = {topic.name: group for group, members in groups.items() for topic in members}
@@ -456,14 +456,9 @@ class Sources:
 
     def python_reference(self) -> None:
         modules = python_pages()
-        lines = ["Python", "======", "", "The public names of the Python package, by module.", ""]
-        lines += [
-            ".. toctree::",
-            "   :maxdepth: 2",
-            "",
-            *(f"   {module.name} <{slug(module.name)}>" for module in modules),
-            "",
-        ]
+        lines = ["Python reference", "================", "", "The public names of the Python package, by module.", ""]
+        names = [f"   {module.name} <{slug(module.name)}>" for module in modules]
+        lines += [".. toctree::", "   :maxdepth: 2", "", *names, ""]
         self.write("python/index", "\n".join(lines), ".rst")
         for module in modules:
             self.python_page(module)
@@ -591,13 +586,9 @@ def build(source: Path, site: Path) -> int:
     settings = {
         "project": "gradops",
         "release": gradops.__version__,
-        "extensions": [
-            "myst_parser",
-            "sphinx.ext.autodoc",
-            "sphinx.ext.napoleon",
-            "sphinx_copybutton",
-            "sphinx_design",
-        ],
+        "extensions": "myst_parser sphinx.ext.autodoc sphinx.ext.napoleon sphinx_copybutton sphinx_design".split(),
+        "copybutton_prompt_text": r">>> |\.\.\. ",
+        "copybutton_prompt_is_regexp": True,
         "exclude_patterns": ["_sources_of_code"],
         "html_theme": "furo",
         "html_title": f"gradops {gradops.__version__}",
@@ -634,8 +625,9 @@ def r_functions(env) -> None:
 
     domain = env.get_domain("std")
     domain.object_types["rfunction"] = ObjType("R function", "rfunction")
+    functions = exported()
     for topic in topics().values():
-        for alias in exported().intersection(topic.aliases):
+        for alias in functions.intersection(topic.aliases):
             domain.objects["rfunction", alias] = (f"r/{topic.name}", make_id(topic.heading.replace("`", "")))
 
 

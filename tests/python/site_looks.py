@@ -17,8 +17,8 @@ from playwright.sync_api import Page, sync_playwright
 
 WIDTHS = (1280, 390)
 
-# Elements that make the page wider than the window; code that wraps, or is wider than its box and does not scroll; text,
-# pictures and tables that overflow a block without a scrolling ancestor.
+# Elements that make the page wider than the window; code that wraps, or is wider than its box and does not scroll;
+# text, pictures and tables that overflow a block without a scrolling ancestor.
 BOXES = """() => {
   const out = [], root = document.documentElement
   const styled = node => getComputedStyle(node)
@@ -91,6 +91,7 @@ def look(browser: str, site: Path, pages: list[str]) -> dict:
         for scheme in ("light", "dark"):
             context = chromium.new_context(color_scheme=scheme, offline=True)
             page = context.new_page()
+            page.set_default_timeout(300_000)  # a loaded machine takes longer than Playwright's 30 seconds
             listen(page, out)
             for name in pages:
                 page.goto(address + name)
