@@ -398,10 +398,11 @@ class Sources:
                 label, picture = f"{language}-{name}".lower(), f"_pictures/{language}-{name}.svg".lower()
                 (self.folder / picture).parent.mkdir(exist_ok=True)
                 shutil.copyfile(self.made / "gallery" / language.lower() / f"{name}.svg", self.folder / picture)
+                code = f"```{language.lower()}\n{code}\n```"
                 options = [f":img-top: {picture}", f":img-alt: {title}", f":link: {label}", ":link-type: ref"]
-                cards.append(directive("grid-item-card", f"{title} ({language})", "\n".join(options)))
+                cards.append(directive("grid-item-card", with_language(title, code), "\n".join(options)))
                 parts += [f"({label})=\n### {title}", words, f"![{title}]({picture})"]
-                parts.append(directive("dropdown", "code", f"```{language.lower()}\n{code}\n```"))
+                parts.append(directive("dropdown", "code", code))
         grid = directive("grid", "2 2 3 3", ":gutter: 3\n\n" + "\n\n".join(cards), fence=5)
         first = ["# Gallery", "Drawn when this site was built, by the code that each picture folds out.", grid]
         self.write("gallery", "\n\n".join(first + parts) + "\n")
