@@ -56,7 +56,8 @@ for (file in list.files("vignettes", "[.]Rmd$", full.names = TRUE)) {
   code <- sprintf(
     paste(
       "knitr::opts_knit$set(base.dir = '%s', progress = FALSE);",
-      "knitr::opts_chunk$set(error = FALSE, fig.path = 'vignettes/figures/%s-');", "knitr::knit('%s', '%s', quiet = TRUE)"
+      "knitr::opts_chunk$set(error = FALSE, fig.path = 'vignettes/figures/%s-');",
+      "knitr::knit('%s', '%s', quiet = TRUE)"
     ),
     folder, name, file, file.path(folder, "vignettes", paste0(name, ".md"))
   )

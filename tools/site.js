@@ -1,4 +1,4 @@
-// Joined to Sphinx's search. From a folder, without a server, browsers let no page read another: results have no excerpt.
+// Part of Sphinx's search. Opened as a file, a page cannot read another page: results have no excerpts.
 if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false
 
 // Sphinx gives a word in a heading the same score on each page. These points put guides first, then the pages of Start
