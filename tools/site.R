@@ -2,7 +2,7 @@
 #   r/TOPIC.html         a page of man/ without its examples
 #   r/TOPIC.examples.md  the examples with their output
 #   vignettes/NAME.md    each vignette with its output
-# and the figures of both.
+# and the figures of both. An error in an example or a vignette stops it, unless the vignette says `error = TRUE`.
 
 folder <- normalizePath(commandArgs(TRUE)[1])
 suppressMessages(library(gradops))
@@ -10,7 +10,9 @@ knitr::opts_knit$set(progress = FALSE, base.dir = folder)
 
 # Code with its output, as Markdown.
 shown <- function(code, figures) {
-  knitr::opts_chunk$set(collapse = TRUE, comment = "#>", fig.path = figures, fig.width = 6, fig.height = 3.6)
+  knitr::opts_chunk$set(
+    error = FALSE, collapse = TRUE, comment = "#>", fig.path = figures, fig.width = 6, fig.height = 3.6
+  )
   knitr::knit(text = c("```{r, message = FALSE}", code, "```"), quiet = TRUE, envir = new.env(parent = globalenv()))
 }
 
@@ -54,7 +56,8 @@ for (file in list.files("vignettes", "[.]Rmd$", full.names = TRUE)) {
   code <- sprintf(
     paste(
       "knitr::opts_knit$set(base.dir = '%s', progress = FALSE);",
-      "knitr::opts_chunk$set(fig.path = 'vignettes/figures/%s-');", "knitr::knit('%s', '%s', quiet = TRUE)"
+      "knitr::opts_chunk$set(error = FALSE, fig.path = 'vignettes/figures/%s-');",
+      "knitr::knit('%s', '%s', quiet = TRUE)"
     ),
     folder, name, file, file.path(folder, "vignettes", paste0(name, ".md"))
   )

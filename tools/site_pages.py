@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import html
+import json
 import os
 import re
 import shutil
@@ -107,6 +108,7 @@ class Topic:
         self.aliases = [re.sub(r"\\(.)", r"\1", name) for name in re.findall(r"^\\alias\{(.*)\}$", text, flags=re.M)]
         title = re.search(r"^\\title\{(.*?)\}\n\\", text, flags=re.M | re.S)[1]
         self.title = re.sub(r"\\(.)", r"\1", re.sub(r"\\\w+\{([^{}]*)\}", r"`\1`", title)).replace("\n", " ")
+        self.heading = f"{self.title} (R)"
         self.internal = "\\keyword{internal}" in text
         origin = re.search(r"Please edit documentation in (?:R|python/gradops)/([\w/-]+)\.", text)
         self.file = origin[1] if origin else ""
@@ -114,6 +116,11 @@ class Topic:
 
 def topics() -> dict[str, Topic]:
     return {path.stem: Topic(path) for path in sorted((ROOT / "man").glob("*.Rd"))}
+
+
+def exported() -> set[str]:
+    """Return the names that R's NAMESPACE exports."""
+    return set(re.findall(r'^export\("?([^")]+)"?\)$', (ROOT / "NAMESPACE").read_text(), flags=re.M))
 
 
 def r_groups() -> dict[str, list[Topic]]:
@@ -287,8 +294,8 @@ class Sources:
             figures = self.made / part / "figures"
             if figures.exists():
                 shutil.copytree(figures, self.folder / part / "figures", dirs_exist_ok=True)
-        for suffix in (".css", ".js"):
-            self.write("_static/site", (ROOT / "tools" / ("site" + suffix)).read_text(), suffix)
+        self.write("_static/site", (ROOT / "tools" / "site.css").read_text(), ".css")
+        self.write("scorer", scorer(), ".js")
 
     def markdown(self, name: str, path: Path) -> None:
         text = self.linked(name, path, path.read_text())
@@ -296,6 +303,9 @@ class Sources:
             text = site_charts.with_charts(text)
         if name == "docs/cheatsheet":
             text = text.replace("\n\n", f"\n\nTo print: {self.sheets(name)}.\n\n", 1)
+        if name.startswith("docs/"):
+            text = re.sub(r"^# (.*)", lambda title: "# " + with_language(title[1], text), text, count=1)
+        text = with_tabs(text)
         if name == "index":
             text += "\n" + "\n".join(toctree(names, caption) for caption, names in navigation().items())
         self.write(name, text)
@@ -336,7 +346,7 @@ class Sources:
             re.sub(r"^# ", "## ", words, flags=re.M) for words in text[::2]
         ]  # only the title may be a heading of level 1
         text = with_figures("".join(text), "vignettes")
-        self.write(name, f"# {title}\n\n" + self.with_functions(name, text))
+        self.write(name, f"# {with_language(title, text)}\n\n" + self.with_functions(name, text))
 
     def with_functions(self, name: str, text: str) -> str:
         """Return Markdown with links for R functions, `f()`, and vignettes."""
@@ -383,36 +393,38 @@ class Sources:
         self.write("examples/index", "\n".join(lines) + "\n\n" + toctree(names))
 
     def gallery(self) -> None:
-        """Write the pictures drawn by examples/gallery.py and gallery.R, each with the code of its function."""
-        parts = ["# Gallery", "Drawn when this site was built, by the code that each picture folds out."]
-        for file, language, drawn in (("gallery.py", "python", python_pictures), ("gallery.R", "r", r_pictures)):
+        """Write the pictures drawn by examples/gallery.py and gallery.R: thumbnails, then each with its code."""
+        cards, parts = [], []
+        for file, language, drawn in (("gallery.py", "Python", python_pictures), ("gallery.R", "R", r_pictures)):
             program = f"[{file}]({self.relative('gallery', 'examples/' + file)}.md)"
-            parts.append(f"## {'Python' if language == 'python' else 'R'}\n\nThe whole program: {program}.")
+            parts.append(f"## {language}\n\nThe whole program: {program}.")
             for name, title, words, code in drawn((ROOT / "examples" / file).read_text()):
-                picture = f"_pictures/{language}-{name}.svg"
+                label, picture = f"{language}-{name}".lower(), f"_pictures/{language}-{name}.svg".lower()
                 (self.folder / picture).parent.mkdir(exist_ok=True)
-                shutil.copyfile(self.made / "gallery" / language / f"{name}.svg", self.folder / picture)
-                parts += [
-                    f"### {title}",
-                    words,
-                    f"![{title}]({picture})",
-                    "```{raw} html\n<details><summary>code</summary>\n```",
-                ]
-                parts += [f"```{language}\n{code}\n```", "```{raw} html\n</details>\n```"]
-        self.write("gallery", "\n\n".join(parts) + "\n")
+                shutil.copyfile(self.made / "gallery" / language.lower() / f"{name}.svg", self.folder / picture)
+                code = f"```{language.lower()}\n{code}\n```"
+                options = [f":img-top: {picture}", f":img-alt: {title}", f":link: {label}", ":link-type: ref"]
+                cards.append(directive("grid-item-card", with_language(title, code), "\n".join(options)))
+                parts += [f"({label})=\n### {title}", words, f"![{title}]({picture})"]
+                parts.append(directive("dropdown", "code", code))
+        grid = directive("grid", "2 2 3 3", ":gutter: 3\n\n" + "\n\n".join(cards), fence=5)
+        first = ["# Gallery", "Drawn when this site was built, by the code that each picture folds out.", grid]
+        self.write("gallery", "\n\n".join(first + parts) + "\n")
 
     # R's reference
 
     def r_reference(self) -> None:
-        groups = r_groups()
-        lines = ["# R", "", "The R package's functions, by theme. In R, `?op_softmax` shows the same pages.", ""]
+        lines = ["# R reference", "", "R's functions, by theme. In R, `?op_softmax` shows the same pages.", ""]
+        groups, functions = r_groups(), exported()
         for group, members in groups.items():
-            lines.append(f"- [{group}]({slug(group)}.md): {len(members)} pages")
-        self.write("r/index", "\n".join(lines) + "\n\n" + toctree(["r/" + slug(group) for group in groups]))
+            lines += [f"## {group}", "", "| functions | topic |", "|---|---|"]
+            for topic in members:
+                names = [alias for alias in topic.aliases if alias in functions] or [topic.name]
+                code = cell(" ".join(f"`{name}`" for name in names))
+                lines.append(f"| [{code}]({topic.name}.md) | {cell(topic.title)} |")
+            lines.append("")
+        self.write("r/index", "\n".join(lines))
         of = {topic.name: group for group, members in groups.items() for topic in members}
-        for group, members in groups.items():
-            rows = [f"| [`{topic.name}`]({topic.name}.md) | {cell(topic.title)} |" for topic in members]
-            self.write("r/" + slug(group), "\n".join([f"# {group}", "", "| page | |", "|---|---|", *rows, ""]))
         for topic in topics().values():
             self.r_topic(topic, of.get(topic.name))
 
@@ -420,10 +432,9 @@ class Sources:
         made = (self.made / "r" / f"{topic.name}.html").read_text()
         made = re.sub(r"<a href=(['\"])(.*?)\1>(.*?)</a>", self.r_link, made, flags=re.S)
         body = re.split(r"<h3>Examples</h3>|<hr ?/?>", made[made.index("</h2>") + 5 :])[0]
-        title = re.search(r"<h2[^>]*>(.*?)</h2>", made, flags=re.S)[1]
-        parts = [f"# {topic.name}", raw(f"<p class='lead'>{title}</p>")]
+        parts = [f"# {topic.heading}"]
         for heading, section in sections(body):
-            if heading == "Description" and plain(section) == plain(title):
+            if heading == "Description" and plain(section) == topic.title.replace("`", ""):
                 continue
             parts.append(f"## {heading}")
             if heading == "Usage":
@@ -435,7 +446,7 @@ class Sources:
         if examples.exists():
             parts.append("## Examples\n" + with_figures(examples.read_text(), "r"))
         if group:
-            parts.append(f"In the same group: [{group}]({slug(group)}.md).")
+            parts.append(f"See also: [{group}](index.md#{slug(group)}).")
         self.write("r/" + topic.name, "---\norphan: true\n---\n\n" + "\n\n".join(parts) + "\n")
 
     def r_link(self, link: re.Match) -> str:
@@ -450,15 +461,16 @@ class Sources:
 
     def python_reference(self) -> None:
         modules = python_pages()
-        lines = ["Python", "======", "", "The public names of the Python package, by module.", ""]
-        names = [slug(module.name) for module in modules]
-        lines += [".. toctree::", "   :maxdepth: 2", "", *(f"   {name}" for name in names), ""]
+        lines = ["Python reference", "================", "", "The public names of the Python package, by module.", ""]
+        names = [f"   {module.name} <{slug(module.name)}>" for module in modules]
+        lines += [".. toctree::", "   :maxdepth: 2", "", *names, ""]
         self.write("python/index", "\n".join(lines), ".rst")
         for module in modules:
             self.python_page(module)
 
     def python_page(self, page: PythonPage) -> None:
-        lines = [page.title, "=" * len(page.title), ""]
+        heading = f"{page.title} (Python)"
+        lines = [heading, "=" * len(heading), ""]
         module = page.name.partition(",")[0]
         if page.module is not None:
             lines += [f".. automodule:: {module}", "   :no-members:", ""]
@@ -468,7 +480,8 @@ class Sources:
             lines.append("Described elsewhere: " + ", ".join(f":py:obj:`{a} <{b}>`" for a, b in page.elsewhere) + ".")
             lines.append("")
         if page.children:
-            lines += [".. toctree::", "   :maxdepth: 1", "", *(f"   {slug(inner.name)}" for inner in page.children), ""]
+            names = [f"   {inner.title} <{slug(inner.name)}>" for inner in page.children]
+            lines += [".. toctree::", "   :maxdepth: 1", "", *names, ""]
         import gradops
 
         for full in page.members:
@@ -507,6 +520,28 @@ def r_pictures(text: str) -> Iterator[tuple[str, str, str, str]]:
         yield function[4], function[1], re.sub("^# ", "", function[2], flags=re.M), function[3]
 
 
+def directive(name: str, argument: str, body: str, fence: int = 4) -> str:
+    return f"{'`' * fence}{{{name}}} {argument}\n{body}\n{'`' * fence}"
+
+
+def with_language(title: str, text: str) -> str:
+    """Return a page's title with the language of its code in parentheses, unless it has both or the title says it."""
+    (language, *others) = sorted(set(re.findall(r"^```(python|r)$", text, flags=re.M))) or [""]
+    name = {"python": "Python", "r": "R"}.get(language, "")
+    return title if others or re.search(rf"\b{name}\b", title) else f"{title} ({name})"
+
+
+def with_tabs(text: str) -> str:
+    """Return Markdown with a tab for each language where R's code directly follows Python's."""
+
+    def tabs(pair: re.Match) -> str:
+        codes = zip(("Python", "R"), pair.groups())
+        items = [directive("tab-item", language, f":sync: {language}\n\n{code}") for language, code in codes]
+        return directive("tab-set", "", "\n\n".join(items), fence=5)
+
+    return re.sub(r"^(```python\n(?:(?!```).*\n)*```)\n\n(```r\n(?:(?!```).*\n)*```)$", tabs, text, flags=re.M)
+
+
 def with_figures(text: str, folder: str) -> str:
     """Return knitr's page with links to its figures relative to ``folder``."""
     text = re.sub(rf'<img src="{folder}/(figures/.*?)" alt="(.*?)"[^>]*>', r"![\2](\1)", text)
@@ -539,6 +574,12 @@ def first_words(path: Path) -> str:
     return cell(re.split(r"(?<=[.:])\s", words)[0])
 
 
+def scorer() -> str:
+    """Return tools/site.js with the headings of INDEX for each page: the search ranks pages with them."""
+    headings = {"index": "Start"} | {name: heading for heading, names in navigation().items() for name in names}
+    return f"const HEADINGS = {json.dumps(headings)}\n" + (ROOT / "tools" / "site.js").read_text()
+
+
 # The build -----------------------------------------------------------------------------------------------------------
 
 
@@ -550,13 +591,18 @@ def build(source: Path, site: Path) -> int:
     settings = {
         "project": "gradops",
         "release": gradops.__version__,
-        "extensions": ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", Path(__file__).stem],
+        "extensions": [
+            *"myst_parser sphinx.ext.autodoc sphinx.ext.napoleon sphinx_copybutton sphinx_design".split(),
+            Path(__file__).stem,
+        ],
+        "copybutton_prompt_text": r">>> |\.\.\. ",
+        "copybutton_prompt_is_regexp": True,
         "exclude_patterns": ["_sources_of_code"],
         "html_theme": "furo",
         "html_title": f"gradops {gradops.__version__}",
         "html_static_path": ["_static"],
         "html_css_files": ["site.css"],
-        "html_js_files": ["site.js"],
+        "html_search_scorer": str(source / "scorer.js"),
         "html_copy_source": False,
         "html_use_index": False,
         "html_domain_indices": False,
@@ -599,14 +645,15 @@ def setup(app) -> None:
 
 def r_functions(env) -> None:
     """Register R's functions with Sphinx's search, which already knows Python's."""
+    from docutils.nodes import make_id
     from sphinx.domains import ObjType
 
     domain = env.get_domain("std")
     domain.object_types["rfunction"] = ObjType("R function", "rfunction")
-    exported = set(re.findall(r'^export\("?([^")]+)"?\)$', (ROOT / "NAMESPACE").read_text(), flags=re.M))
+    functions = exported()
     for topic in topics().values():
-        for alias in exported.intersection(topic.aliases):
-            domain.objects["rfunction", alias] = (f"r/{topic.name}", slug(topic.name))
+        for alias in functions.intersection(topic.aliases):
+            domain.objects["rfunction", alias] = (f"r/{topic.name}", make_id(topic.heading.replace("`", "")))
 
 
 def main() -> int:

@@ -3,8 +3,8 @@
     python site_looks.py BROWSER SITE [PAGE ...]
 
 Prints JSON: ``console`` errors, requests to other hosts (``away``), elements that overflow their box at each width
-(``boxes``), text with low contrast on dark pages (``dark``), the pages that the search finds for `softmax` (``found``),
-and the number of pages ``looked`` at.
+(``boxes``), text with low contrast on dark pages (``dark``), the pages that the search finds for each of two queries
+(``found``), and the number of pages ``looked`` at.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from playwright.sync_api import Page, sync_playwright
 
 WIDTHS = (1280, 390)
 
-# Elements that make the page wider than the window; code wider than its box; text, pictures and tables that overflow a
-# block without a scrolling ancestor.
+# Elements that make the page wider than the window; code that wraps, or is wider than its box and does not scroll;
+# text, pictures and tables that overflow a block without a scrolling ancestor.
 BOXES = """() => {
   const out = [], root = document.documentElement
   const styled = node => getComputedStyle(node)
@@ -26,7 +26,8 @@ BOXES = """() => {
   const scrolls = node => node && (styled(node).overflowX !== "visible" || scrolls(inArticle(node.parentElement)))
   if (root.scrollWidth > root.clientWidth) out.push("the page")
   for (const code of document.querySelectorAll("article pre"))
-    if (code.scrollWidth > code.clientWidth + 1) out.push("code: " + code.textContent.slice(0, 60))
+    if (styled(code).whiteSpaceCollapse !== "preserve" || styled(code).textWrapMode !== "nowrap"
+        || code.scrollWidth > code.clientWidth + 1 && !scrolls(code)) out.push("code: " + code.textContent.slice(0, 60))
   const words = document.createTreeWalker(root, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT)
   for (let node = words.nextNode(); node; node = words.nextNode()) {
     const isText = node.nodeType === 3, around = isText ? node.parentElement : node
@@ -83,13 +84,14 @@ def listen(page: Page, out: dict) -> None:
 
 
 def look(browser: str, site: Path, pages: list[str]) -> dict:
-    out: dict = {"console": [], "away": [], "boxes": [], "dark": [], "found": [], "looked": 0}
+    out: dict = {"console": [], "away": [], "boxes": [], "dark": [], "found": {}, "looked": 0}
     address = site.resolve().as_uri() + "/"
     with sync_playwright() as started:
         chromium = started.chromium.launch(executable_path=browser, args=["--no-sandbox"])
         for scheme in ("light", "dark"):
             context = chromium.new_context(color_scheme=scheme, offline=True)
             page = context.new_page()
+            page.set_default_timeout(300_000)  # a loaded machine takes longer than Playwright's 30 seconds
             listen(page, out)
             for name in pages:
                 page.goto(address + name)
@@ -100,11 +102,11 @@ def look(browser: str, site: Path, pages: list[str]) -> dict:
                     out[key] += [f"{name} at {width}: {what}" for what in wrong]
                     out["looked"] += 1
             if scheme == "light":
-                page.goto(address + "search.html?q=softmax")
-                page.wait_for_selector("#search-results li a")
-                page.wait_for_timeout(1000)  # results arrive one after the other
-                links = page.eval_on_selector_all("#search-results li a", "links => links.map(link => link.href)")
-                out["found"] = [link.removeprefix(address).partition("#")[0].partition("?")[0] for link in links]
+                for query in ("softmax", "gradient reversal"):
+                    page.goto(address + "search.html?q=" + query)
+                    page.wait_for_selector("#search-results p:text('Search finished')")
+                    links = page.eval_on_selector_all("#search-results li a", "links => links.map(link => link.href)")
+                    out["found"][query] = [link.removeprefix(address).partition("#")[0] for link in links]
             context.close()
         chromium.close()
     return out

@@ -62,7 +62,7 @@ def test_navigation_lists_every_page_once(pages):
 @pytest.mark.repository
 def test_every_r_function_is_in_the_index(pages):
     listed = {alias for members in pages.r_groups().values() for topic in members for alias in topic.aliases}
-    exported = set(re.findall(r'^export\("?([^")]+)"?\)$', (ROOT / "NAMESPACE").read_text(), flags=re.M))
+    exported = pages.exported()
     assert len(exported) > 400
     internal = {alias for topic in pages.topics().values() if topic.internal for alias in topic.aliases}
     assert exported - listed - internal == set()
@@ -111,6 +111,18 @@ def test_links_between_pages_work(pages):
             if anchor and (file or path).suffix == ".md" and not re.match("[a-z]+:", link[2]):
                 assert anchor in heading_anchors((file or path).read_text()), f"{path.relative_to(ROOT)}: {link[2]}"
     assert count > 20
+
+
+@pytest.mark.repository
+def test_pages_name_their_language_and_have_tabs_for_both(pages):
+    recipes, gradients = ((ROOT / "docs" / name).read_text() for name in ("recipes.md", "custom-gradients.md"))
+    tabs = pages.with_tabs(recipes)
+    for language in ("Python", "R"):
+        item = f"{{tab-item}} {language}\n:sync: {language}\n\n```{language.lower()}\n"
+        assert tabs.count(item) == len(re.findall(r"^```\n\n```r$", recipes, flags=re.M)) > 20
+    assert pages.with_language("Gradients", gradients) == "Gradients (Python)"
+    assert pages.with_language("Gradients in Python", gradients) == "Gradients in Python"
+    assert pages.with_language("Gradients", recipes) == pages.with_language("Gradients", "") == "Gradients"
 
 
 # Pictures -------------------------------------------------------------------------------------------------------------
@@ -270,4 +282,6 @@ def test_nothing_overflows_and_the_search_works(site):
     assert found["looked"] == 4 * len(list(site.rglob("*.html")))
     for wrong in ("console", "away", "boxes", "dark"):
         assert found[wrong] == [], wrong
-    assert {"r/ops_softmax.html", "python/gradops-ops-softmax.html"} <= set(found["found"])
+    assert {"r/ops_softmax.html", "python/gradops-ops-softmax.html"} <= set(found["found"]["softmax"])
+    first = {"docs/custom-gradients.html", "vignettes/custom-gradients.html"}
+    assert set(found["found"]["gradient reversal"][:2]) == first
