@@ -167,8 +167,8 @@ written_call <- function(call, last = sys.nframe()) {
   if (is.na(home)) call else written_call(sys.call(home), home - 1L)
 }
 
-# What the first operand of a failed call that is neither a tensor nor numbers `is`, and what to write `instead`; NULL
-# if there is none. Only variables and their elements are looked up: code does not run again.
+# The first operand of a failed call that is neither a tensor nor numbers: a description, `is`, and the code to write
+# `instead`. NULL if all operands fit. It only looks up variables and their elements, as code must not run twice.
 wrong_operand <- function(call, may_be = function(value) TRUE) {
   home <- home_of(call)
   env <- if (!is.na(home)) sys.frame(home)

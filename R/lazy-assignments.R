@@ -16,7 +16,7 @@ assign_pending <- function(x, places, value) {
   append_to(own_log(x) %||% new_log(x), x, places, value)
 }
 
-# The same for R's numbers `x` without names, and logged numbers.
+# Assign logged numbers to R's numbers `x`, which have no names.
 assign_to_numbers <- function(x, places, value) {
   if (is.environment(state$scalars) && has_log(value) && !has_labels(value) && !has_labels(x) &&
     (is.numeric(x) || is.logical(x) || is.null(x))) {

@@ -45,7 +45,7 @@ def pytest_collection_modifyitems(config, items):
 @pytest.hookimpl(tryfirst=True)
 def pytest_pycollect_makeitem(collector, name, obj):
     """Do not collect long tests for ``-m "not long"``: their cases are half of all."""
-    # By their names: a module of gradops searches for names like one that it does not have, which takes long.
+    # Tests are recognised by their names: asking a module of gradops for a name that it lacks starts a slow search.
     if name.lower().startswith("test") and re.match(r"not long\b", collector.config.option.markexpr):
         if any(mark.name == "long" for mark in getattr(obj, "pytestmark", ())):
             return []

@@ -231,7 +231,7 @@ def test_transforms_of_zeros_and_of_wrong_sizes():
     assert repr(transforms.interval(0, 1)) == "<gradops transform interval(0.0, 1.0)>"
 
 
-# What is made of a fit ------------------------------------------------------------------------------------------------
+# Files, tables and predictions of a fit -------------------------------------------------------------------------------
 
 
 def reported(p, data):

@@ -512,7 +512,7 @@ def test_random_programs_without_native_code(few, monkeypatch):
     check_random(700, 25)
 
 
-def test_native_records_are_those_of_python(monkeypatch):
+def test_native_code_records_as_python_does(monkeypatch):
     """Same slots, values and gradients' flags of the same operations, among them copies and products with 1."""
     register()
     random, names = np.random.default_rng(3), ("add", "multiply", "negative", "exp")

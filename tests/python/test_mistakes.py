@@ -109,7 +109,7 @@ def test_hints_name_no_page_and_no_unrelated_class():
     assert said_by("text.Optimizer") == "module 'gradops.text' has no attribute 'Optimizer'"
 
 
-def test_likelihood_that_asks_for_another_parameter_names_those_of_start():
+def test_unknown_parameter_in_a_likelihood_is_an_error_with_the_known_names():
     with pytest.raises(KeyError) as caught:
         inference.fit(lambda p: p["mu"] ** 2, {"m": 0.0})
     if hasattr(caught.value, "__notes__"):  # Python 3.11

@@ -200,7 +200,7 @@ def test_raw_jax_and_tensorflow_tensors_get_no_hooks(jax, tf):
 
 
 def test_compiled_programs(backend, scopes_left):
-    """The hooks are part of a program in which they are set; a scope around it changes nothing."""
+    """Hooks that a compiled function sets are part of its program; a scope around the call has no effect."""
 
     def f(x):
         with autodiff.saved_tensors_hooks(lambda t: t * 2.0, lambda t: t / 2.0):
