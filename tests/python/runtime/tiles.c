@@ -93,11 +93,11 @@ static void check(Bytes *bytes)
     *closing = (Plan) {1, 1, TABLE, 1, 0, 0, 1};
     closing->code[0] = (Instruction) {reduce, NULL, 2, {1, 0}, {{tiles_count, 0}, {1, 0}}, {PART, TOTAL}, {8}, {0}};
 
-    const Flags flags = {clear, test};
+    const Functions functions = {.clear = clear, .test = test};
     _Atomic int64_t *following = malloc(sizeof *following);
     raised = OLD;
     copies = 0;
-    const int32_t found = tiles_alone(plan, table, (char **) (void *) room, following, &flags, 255, closing);
+    const int32_t found = tiles_alone(plan, table, (char **) (void *) room, following, &functions, 255, closing);
     const int is_short = rows % tile != 0, is_full = rows >= tile;
     const int wanted = (rows ? COPY | ADD | MULTIPLY : 0) | REDUCE | is_short * LAST_TILE | is_full * FULL_TILE;
     require(found == wanted, "the exceptions");
@@ -110,7 +110,7 @@ static void check(Bytes *bytes)
     require(total == sum, "the sum");
 
     *following = tiles_count; /* as another thread may find it: there is no tile left, so nothing is written */
-    require(tiles(plan, table, NULL, following, &flags, 255) == 0 && total == sum, "no further tile");
+    require(tiles(plan, table, NULL, following, &functions, 255) == 0 && total == sum, "no further tile");
     void *all[] = {x, y, out, parts, room, plan, closing, (void *) following};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
 }

@@ -5,7 +5,7 @@ compiled function. :func:`alone` compiles a single loop; ``jit/loops.py`` and ``
 are not part of a native run.
 
 Three words recur. A *slot* (``Place``) is the number of a value in a program. The *machine* is a bytecode interpreter
-written in LLVM IR, which LLVM compiles once for each processor. A *cell* is an index into the machine's memory, a flat
+in LLVM IR and C, which LLVM compiles once for each processor. A *cell* is an index into the machine's memory, a flat
 array of 8-byte numbers: each run of native steps has its own.
 
 Steps on single numbers and small arrays become bytecode:
@@ -26,8 +26,8 @@ Steps on large arrays are fused instead. ``tiles`` finds groups of steps that ca
 executes them tile by tile, in threads. ``tile_source`` has the IR of further inner loops. ``tile_compiler`` compiles
 hot groups, several instructions as one loop.
 
-``records`` records operations on single numbers in bulk. Its functions, the one that executes tiles, and sparse
-Cholesky factorization are C in ``runtime``, compiled into the same module.
+``records`` records operations on single numbers in bulk. Its functions, those that the interpreter calls, the one that
+executes tiles, and sparse Cholesky factorization are C in ``runtime``, compiled into the same module.
 """
 
 from __future__ import annotations

@@ -30,6 +30,8 @@ def operands(name: str) -> int:
 class Emitter(Text):
     """Emits instructions that work on ``%memory`` and call functions of the table ``%functions``.
 
+    ``%exceptions`` is the mask of the floating-point exceptions that NumPy warns about.
+
     Attributes:
         sums: for the cells of a vector, its maximum and the sum of ``exp(x - maximum)``, once these are computed.
     """
@@ -102,7 +104,7 @@ class Emitter(Text):
             return self.computed(OPERATIONS[name].source, values)
         given, address = ", ".join(f"double {x}" for x in values), self.function(function)
         if name.startswith("scipy"):
-            return self.line(f"call double @{name}({given}, ptr {address}, ptr %functions)")
+            return self.line(f"call double @{name}({given}, i32 %exceptions, ptr {address}, ptr %functions)")
         return self.line(f"call double {address}({given})")
 
     def function(self, number: Number) -> str:

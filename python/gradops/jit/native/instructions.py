@@ -232,7 +232,7 @@ OPERATIONS: dict[str, Operation] = {
     "minimum": Operation(np.minimum, _selection("olt", or_nan="x")),
     "fmax": Operation(np.fmax, _selection("ogt", or_nan="y")),
     "fmin": Operation(np.fmin, _selection("olt", or_nan="y")),
-    "mod": Operation(np.mod, "{r} = call double @remainder(double {x}, double {y}, ptr %functions)"),
+    "mod": Operation(np.mod, "{r} = call double @modulo(double {x}, double {y}, ptr %functions)"),
     "floor_divide": Operation(
         np.floor_divide, "{r} = call double @floor_divided(double {x}, double {y}, ptr %functions)"
     ),
@@ -310,12 +310,13 @@ OF_SCIPY = {**dict.fromkeys(OF_ONE, 1), **dict.fromkeys(OF_PAIRS, 2)}
 """Functions of one or two doubles in ``scipy.special.cython_special``, with the number of operands."""
 
 FUNCTIONS: dict[str, Function] = {
-    **{name: _libm(name) for name in "exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh cbrt".split()},
+    **{name: _libm(name) for name in ("exp", "log1p")},  # the first three are also called by C (runtime/functions.h)
+    "fmod": Function(np.fmod, "fmod", 2),
+    **{name: _libm(name) for name in "exp2 expm1 log log2 log10 sin cos tan sinh cosh tanh cbrt".split()},
     **{f"arc{name}": Function(getattr(np, f"arc{name}"), f"a{name}") for name in "sin cos tan sinh cosh tanh".split()},
     "power": Function(np.power, "pow", 2),
     "arctan2": Function(np.arctan2, "atan2", 2),
     "hypot": Function(np.hypot, "hypot", 2),
-    "fmod": Function(np.fmod, "fmod", 2),
     "nextafter": Function(np.nextafter, "nextafter", 2),
     **{name: Function(None, name, operands, of_scipy=True) for name, operands in OF_SCIPY.items()},
 }
@@ -380,11 +381,6 @@ FAILED = 1 << 30
 NUMBERS: dict[str, int] = {name: i for i, name in enumerate((*OPERATIONS, *CALLS, *REDUCTIONS, *OTHERS))}
 """The opcode of each instruction."""
 
-FIRST_FUNCTION = 2
-"""The number of the first function; entries 0 and 1 of the table are ``feclearexcept`` and ``fetestexcept``."""
-
-FUNCTION_NUMBERS: dict[str, int] = {name: i + FIRST_FUNCTION for i, name in enumerate(FUNCTIONS)}
-
 _N = "int *"
 _D = "d *"
 ROUTINES: dict[str, str] = {
@@ -395,5 +391,9 @@ ROUTINES: dict[str, str] = {
 }
 """Functions of BLAS and LAPACK, with the C types of their arguments, where ``d`` is ``double``."""
 
-ROUTINE_NUMBERS: dict[str, int] = {name: i for i, name in enumerate(ROUTINES, FIRST_FUNCTION + len(FUNCTIONS))}
-"""The numbers of :data:`ROUTINES` in the table, after those of :data:`FUNCTIONS`."""
+ROUTINE_NUMBERS: dict[str, int] = {name: i for i, name in enumerate(ROUTINES, 2)}
+FUNCTION_NUMBERS: dict[str, int] = {name: i for i, name in enumerate(FUNCTIONS, 2 + len(ROUTINES))}
+"""The numbers of :data:`ROUTINES` and :data:`FUNCTIONS` in the machine's table of functions.
+
+Entries 0 and 1 are ``feclearexcept`` and ``fetestexcept``. C knows the first entries (``runtime/functions.h``).
+"""

@@ -11,14 +11,15 @@ cases as the interpreter and raises the same floating-point exceptions, so the r
 from __future__ import annotations
 
 import functools
+import re
 from typing import NamedTuple
 
 import numpy as np
 
-from . import machine_parts
 from .emitter import FOLDS, OF_EXPONENTIALS, Emitter
 from .instructions import CALLS, END, FAILED, LONG, NUMBERS, OPERATIONS, ROWS, SHORT, VECTOR
 from .machine import Machine, exceptions
+from .machine_parts import INTRINSICS
 
 WORTH = 20_000_000
 """The number of instructions after which loops are compiled; the interpreter takes about 50 ms for them."""
@@ -88,7 +89,7 @@ def compiled(words: np.ndarray, template: np.ndarray, machine: Machine) -> Parts
 
     before = 0
     for loop in found:
-        text = _text(loop, _extents(loop, code, template))
+        text = _text(loop, _extents(loop, code, template), machine)
         if text is None:
             return None
         if loop.start > before:
@@ -179,16 +180,17 @@ def _row(x: Instruction) -> tuple[str, int, int, int, int, int]:
 # LLVM IR.
 
 _TEXT = """
-{functions}
+{intrinsics}
 define i32 @loop(ptr %code, ptr %memory, ptr %functions) {{
 entry:
   %clear = load ptr, ptr %functions
-  call i32 %clear(i32 {exceptions})
+  %exceptions = or i32 {exceptions}, 0
+  call i32 %clear(i32 %exceptions)
 {before}
 {body}
 {after}
   %test = ptr %functions[1]
-  %raised = call i32 %test(i32 {exceptions})
+  %raised = call i32 %test(i32 %exceptions)
   ret i32 %raised
 failed:
   ret i32 {failed}
@@ -261,7 +263,7 @@ class _Writing(Emitter):
         return functools.reduce(lambda total, x: self.line(f"fadd double {total}, {x}"), values)
 
 
-def _text(loop: Loop, extents: list[tuple[int, int]] | None) -> str | None:
+def _text(loop: Loop, extents: list[tuple[int, int]] | None, machine: Machine) -> str | None:
     """Return the IR of a loop; None if the loop is too long or has an unsupported instruction."""
     writing = _Writing(extents)
     if sum(x.size or 1 for x in loop.body) > MOST:
@@ -282,10 +284,15 @@ def _text(loop: Loop, extents: list[tuple[int, int]] | None) -> str | None:
         before += [f"  %f{cell} = load double, ptr %p{cell}", f"  store double %f{cell}, ptr %r{cell}"]
         if is_written:
             after += [f"  %l{cell} = load double, ptr %r{cell}", f"  store double %l{cell}, ptr %p{cell}"]
-    body, mask = "\n".join(writing.lines), sum(exceptions().values())
+    # The machine's own functions are in another module, so a loop calls their addresses.
+    body = re.sub(
+        r"@(?!llvm)(\w+)\(",
+        lambda called: f"inttoptr (i64 {machine.address(called[1])} to ptr)(",
+        "\n".join(writing.lines),
+    )
     return _TEXT.format(
-        functions=machine_parts.text(mask) if "ptr %functions)" in body else "\n".join(machine_parts.INTRINSICS),
-        exceptions=mask,
+        intrinsics="\n".join(INTRINSICS),
+        exceptions=sum(exceptions().values()),
         before="\n".join(before),
         body=body,
         after="\n".join(after),

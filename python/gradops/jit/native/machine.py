@@ -73,7 +73,7 @@ class Machine:
 
     def __init__(self, engine):
         self._names: set[str] = set()
-        self._functions = np.zeros(max(ROUTINE_NUMBERS.values()) + 1, np.uint64)
+        self._functions = np.zeros(max(FUNCTION_NUMBERS.values()) + 1, np.uint64)
         for i, name in enumerate(("feclearexcept", "fetestexcept")):
             self._functions[i] = _c_address(name)
         for name in machine_parts.FUNCTIONS_USED:

@@ -55,9 +55,9 @@ def source(exceptions: int) -> str:
             vectors.operation(name)
         elif name in ("dot", "load", "store", *FOLDS):
             vectors.instruction(name)
-    row_names = dict.fromkeys((*OF_ROWS, *OF_EXPONENTIALS))
-    calls = [machine_parts.CALLED.format(name=name) for name in CALLED if name not in row_names]
-    calls += [machine_parts.OF_ROW.format(name=name) for name in row_names]
+    calls_of_c = [name for name in (*CALLED, *OF_ROWS) if name not in OF_EXPONENTIALS]
+    calls = [machine_parts.CALLED.format(name=name) for name in calls_of_c]
+    calls += [machine_parts.OF_ROW.format(name=name) for name in OF_EXPONENTIALS]
     main = machine_parts.MAIN.format(
         exceptions=exceptions,
         table_size=2 * VECTOR,
@@ -75,8 +75,9 @@ def source(exceptions: int) -> str:
         vector_blocks="\n".join([*vectors.lines, *calls]),
         metadata=vectors.metadata(),
     )
-    functions = [machine_parts.text(exceptions), *map(_exponentials_function, OF_EXPONENTIALS)]
-    return "\n".join([*functions, main, machine_parts.PARTS.format(failed=FAILED)])
+    functions = [f"declare void @{name}(ptr, ptr, i64, i64)" for name in calls_of_c]
+    functions += map(_exponentials_function, OF_EXPONENTIALS)
+    return "\n".join([*machine_parts.INTRINSICS, machine_parts.DECLARED, *functions, main])
 
 
 def _word(result: str, at: int) -> str:

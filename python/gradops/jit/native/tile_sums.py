@@ -2,7 +2,7 @@
 
 The functions are part of the machine's module: :mod:`.tile_source` includes :func:`source`, and plans of
 :mod:`.tile_plan` call the loops. The sum has the bits of NumPy's pairwise summation, whose eight partial sums are the
-lanes of one vector; :mod:`.machine_parts` uses it for small arrays as well.
+lanes of one vector.
 """
 
 from __future__ import annotations
@@ -14,49 +14,37 @@ from .llvm import EIGHT, LANES, Text, inner_loop
 
 def source() -> str:
     """Return the IR of all loops in this module."""
-    functions = pairwise("pairwise.near", "1"), _SUM, _spread(), _matrix_by_vector(), _vector_by_matrix()
+    functions = _pairwise(), _SUM, _spread(), _matrix_by_vector(), _vector_by_matrix()
     return "\n".join([_DECLARED, JOINED, *functions])
 
 
-def pairwise(name: str, stride: str) -> str:
-    """Return the IR of NumPy's pairwise summation: halves above 128 numbers, then eight partial sums.
+def _pairwise() -> str:
+    """Return the IR of NumPy's pairwise summation: halves above 128 numbers, then eight partial sums."""
+    text = Text()
 
-    Args:
-        name: the name of the function.
-        stride: the distance between numbers, in elements; ``"1"`` for contiguous numbers, which become vectors.
-    """
-    text, is_near = Text(), stride == "1"
-    kind = EIGHT if is_near else "double"
-
-    def element(i: str) -> str:
-        return text.line(f"double %a[{i} * {stride}]")
-
-    def eight(i: str) -> list[str]:
-        if is_near:
-            return [text.eight(text.at("%a", i))]
-        return [element(text.number("add", i, k)) for k in range(LANES)]
-
-    def added(i: str, parts: list) -> list:
-        return [text.added(part, x, kind) for part, x in zip(parts, eight(i))]
+    def element(i: str, total: list) -> list:
+        return [text.added(total[0], text.line(f"double %a[{i}]"), "double")]
 
     def sum_of_eights() -> str:
-        parts = text.loop(str(LANES), whole, LANES, [(kind, part) for part in eight("0")], added)
-        return text.lane_sum(*parts) if is_near else text.pairwise_sum(parts)
+        first = EIGHT, text.eight("%a")
+        return text.lane_sum(*text.loop(str(LANES), whole, LANES, [first], eight))
+
+    def eight(i: str, total: list) -> list:
+        return [text.added(total[0], text.eight(text.at("%a", i)))]
 
     few = text.label()
     text.guard(text.line("icmp sgt i64 %n, 128"), few)
     half = text.number("and", text.number("sdiv", "%n", 2), -LANES)
-    second = text.at("%a", text.number("mul", half, stride))
-    calls = [("%a", half), (second, text.number("sub", "%n", half))]
-    halves = [text.line(f"call double @{name}(ptr {a}, i64 {n}, i64 {stride})") for a, n in calls]
-    text.lines.append(f"  ret double {text.pairwise_sum(halves)}")
+    calls = [("%a", half), (text.at("%a", half), text.number("sub", "%n", half))]
+    first, second = (text.line(f"call double @pairwise.near(ptr {a}, i64 {n})") for a, n in calls)
+    text.lines.append(f"  ret double {text.added(first, second, 'double')}")
     text.begin(few)
     # NumPy starts a sum from -0.0, the neutral element, and adds it to the initial result, which is 0.0; so a sum of
     # negative zeros is 0.0.
     whole = text.number("and", "%n", -LANES)
     start = text.chosen(text.line(f"icmp ne i64 {whole}, 0"), sum_of_eights, "-0.0")
-    (total,) = text.loop(whole, "%n", 1, [("double", start)], lambda i, s: [text.added(s[0], element(i), "double")])
-    head = f"define internal double @{name}(ptr %a, i64 %n, i64 %stride) {{\nentry:"
+    (total,) = text.loop(whole, "%n", 1, [("double", start)], element)
+    head = "define internal double @pairwise.near(ptr %a, i64 %n) {\nentry:"
     return "\n".join([head, *text.lines, f"  ret double {total}", "}", ""])
 
 
@@ -104,7 +92,7 @@ define void @sum.tile(ptr %arguments, ptr %count, ptr %steps, ptr %data) {
   br i1 %ours, label %here, label %other
 here:
   %before = load double, ptr %out
-  %s = call double @pairwise.near(ptr %x, i64 %n, i64 1)
+  %s = call double @pairwise.near(ptr %x, i64 %n)
   %sum = fadd double %before, %s
   store double %sum, ptr %out
   ret void

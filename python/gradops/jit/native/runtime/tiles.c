@@ -1,10 +1,9 @@
 /* Executes the plans of gradops.jit.native.tile_plan on large arrays, tile by tile; gradops.jit.native.tile_run calls
  * these functions. An instruction calls an inner loop of a ufunc, of NumPy, SciPy or this module. */
 
-#include "exact.h"
+#include "functions.h"
 #include <stdatomic.h>
 #include <stddef.h>
-#include <stdint.h>
 
 enum { OPERANDS = 4, COUNTS = 4, STEPS = 9 }; /* as in tile_source.py */
 
@@ -37,10 +36,6 @@ typedef struct {
     int64_t address, is_in_room, row, tile; /* the last two are strides */
 } Operand;
 
-typedef struct {
-    int (*clear)(int exceptions), (*test)(int exceptions);
-} Flags;
-
 /* Executes an instruction on a tile. `room` starts with the addresses of the tile's operands. */
 static void execute(const Instruction *it, int64_t rows, char **room)
 {
@@ -61,10 +56,10 @@ static void execute(const Instruction *it, int64_t rows, char **room)
  * Several threads execute this function on the same plan. The only memory that they share and write is `next`, which
  * gives each its next tile, so no ordering between them is needed. A tile's results and its parts of sums belong to it
  * alone, and Python reads them after it has waited for all threads. No thread takes a tile after the last one. */
-int32_t tiles(const Plan *plan, const Operand *operands, char **room, _Atomic int64_t *next, const Flags *flags,
+int32_t tiles(const Plan *plan, const Operand *operands, char **room, _Atomic int64_t *next, const Functions *functions,
               int32_t exceptions)
 {
-    flags->clear(exceptions);
+    functions->clear(exceptions);
     const Instruction *first = plan->code;
     for (int32_t raised = 0;;) {
         const int64_t number = atomic_fetch_add_explicit(next, 1, memory_order_relaxed), start = number * plan->tile;
@@ -80,19 +75,19 @@ int32_t tiles(const Plan *plan, const Operand *operands, char **room, _Atomic in
         const Instruction *end = plan->code + (is_last ? plan->last_end : plan->count);
         for (; it < end; it++) {
             execute(it, is_last ? left : plan->tile, room);
-            raised |= flags->test(exceptions); /* the next loop may clear the flags */
+            raised |= functions->test(exceptions); /* the next loop may clear the flags */
         }
         first = plan->code + plan->once;
     }
 }
 
 /* Executes all tiles in one thread, then the closing instructions, if any. */
-int32_t tiles_alone(const Plan *plan, const Operand *operands, char **room, _Atomic int64_t *next, const Flags *flags,
-                    int32_t exceptions, const Plan *closing)
+int32_t tiles_alone(const Plan *plan, const Operand *operands, char **room, _Atomic int64_t *next,
+                    const Functions *functions, int32_t exceptions, const Plan *closing)
 {
     *next = 0;
-    const int32_t raised = tiles(plan, operands, room, next, flags, exceptions);
+    const int32_t raised = tiles(plan, operands, room, next, functions, exceptions);
     if (closing == NULL) return raised;
     *next = 0;
-    return raised | tiles(closing, operands, room, next, flags, exceptions);
+    return raised | tiles(closing, operands, room, next, functions, exceptions);
 }
