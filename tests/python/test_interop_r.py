@@ -18,8 +18,9 @@ from gradops import errors
 from gradops.errors import ArgumentTypeError, AxisError
 from gradops.inference import fit
 from gradops.interop import r
+from gradops.interop.r import calls, jit, likelihoods, threads
 from gradops.interop.r import errors as words
-from gradops.interop.r import jit, likelihoods, threads
+from gradops.ops._dispatch import registry
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -197,3 +198,17 @@ def test_questions_about_a_likelihood_by_their_names():
     )
     variance = ask(found.theta, question="propagated", covariance=found.cov_params(), jacobian=np.array([[2.0, 1.0]]))
     np.testing.assert_allclose(variance[0], found.delta(lambda p: 2 * p["mean"] + p["log_sd"])[1] ** 2)
+
+
+def test_axes_are_annotated_as_axes():
+    """R counts axes from 1; the annotation is what has them converted, so one of another type would be off by one."""
+    functions = {name: entry.call for name, entry in registry.items() if name == entry.name}
+    functions |= {name: getattr(gradops, name) for name in ("scaled_gradient", "scaled_gradient_ext")}
+    found = {
+        (name, parameter): calls.annotation(kind)
+        for name, function in functions.items()
+        for parameter, kind in calls.parameters(function).items()
+        if parameter.endswith(("axis", "axes"))
+    }
+    assert len(found) > 70
+    assert {key: kind for key, kind in found.items() if kind not in ("Axis", "Axes")} == {}

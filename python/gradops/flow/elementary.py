@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import _tree, backends
 from .._scopes import Ends, PlainScope
-from ..annotations import Input, X
+from ..annotations import Axes, Input, X
 from ..autodiff import gradients, modes
 from ..autodiff.modes import recording
 from ..autodiff.variable import Variable, data_of, differentiable, no_gradient_error
@@ -122,7 +121,7 @@ def _scaled(x, scale):
 
 
 def scaled_gradient_ext(
-    x: X, *, scale: Input, shift: Input | None = None, scale_shift_by_sum_over_axis: int | Sequence[int] | None = None
+    x: X, *, scale: Input, shift: Input | None = None, scale_shift_by_sum_over_axis: Axes = None
 ) -> X:
     """``x``, with the gradient ``g`` that flows back through it changed to ``g * scale + shift * m``.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -210,16 +211,13 @@ def stack_module_state(models) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _torch_of(name: str, argument: str, *modules) -> Any:
     """PyTorch, if all of ``modules`` are its modules."""
+    torch: Any = sys.modules.get("torch")  # imported by whoever made a module
     for module in modules:
-        if not any(
-            kind.__module__.partition(".")[0] == "torch" and kind.__name__ == "Module" for kind in type(module).__mro__
-        ):
+        if torch is None or not isinstance(module, torch.nn.Module):
             raise ArgumentTypeError(
                 f"`{name}`: `{argument}` must be modules of PyTorch; got {{module}}.",
                 argument=argument,
                 hint="Keras has `model.stateless_call`, Flax `model.apply`",
                 module=TypeOf(module),
             )
-    import torch
-
     return torch

@@ -22,6 +22,7 @@ from .._names import add_elsewhere
 from ..annotations import Number
 from ..autodiff.variable import data_of
 from ..errors import ArgumentError, ArgumentTypeError
+from ..ops import _pandas
 from .likelihood import Likelihood, diagonal_scale
 from .observations import reports_of
 from .parameters import Parameters, check_likelihood, function_of, listed, made_by, shown, values_by_name
@@ -679,7 +680,6 @@ class Fit(Generic[V]):
             ArgumentError: ``alpha`` is not between 0 and 1.
         """
         ends = self.conf_int(alpha)
-        pandas = importlib.import_module("pandas")
         columns = {
             "estimate": self.theta,
             "std. error": self._se,
@@ -688,7 +688,7 @@ class Fit(Generic[V]):
             "lower": ends[:, 0],
             "upper": ends[:, 1],
         }
-        return pandas.DataFrame(columns, index=pandas.Index(self.names, name="parameter"))
+        return _pandas.data_frame(columns, self.names, "parameter")
 
     def __reduce__(self) -> tuple:
         if self._settings is None:

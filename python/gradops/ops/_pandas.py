@@ -8,6 +8,7 @@ its own. Until a series meets a variable or traced array nothing has labels, and
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -28,6 +29,16 @@ def is_class(kind: type) -> bool:
 
 
 _checks.followed.append(is_class)
+
+
+def data_frame(columns: dict, rows: list, label: str) -> Any:
+    """Return a data frame with named rows; ``label`` says what the names are.
+
+    Raises:
+        ImportError: pandas is not installed.
+    """
+    pandas = importlib.import_module("pandas")
+    return pandas.DataFrame(columns, index=pandas.Index(rows, name=label))
 
 
 def axes_of(value) -> tuple | None:

@@ -27,7 +27,7 @@ from .callbacks import Held, holding, keeping
 from .errors import Failure
 from .values import MARK, as_index, as_shape, backend_of, float_of, from_r, positions_from_r
 
-TENSORS = ("Tensor", "Operand", "Tensors", "Structure", "Index", "Indices")
+TENSORS = ("Tensor", "Operand", "Input", "Tensors", "Structure", "Index", "Indices")
 _CONVERSIONS = {
     "Axis": "as_axis",
     "Axes": "as_axis",
