@@ -211,4 +211,5 @@ def test_axes_are_annotated_as_axes():
         if parameter.endswith(("axis", "axes"))
     }
     assert len(found) > 70
-    assert {key: kind for key, kind in found.items() if kind not in ("Axis", "Axes")} == {}
+    others = {key for key, kind in found.items() if kind not in ("Axis", "Axes")}
+    assert others == {("tensordot", "axes")}  # converted by a function of its own
