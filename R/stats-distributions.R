@@ -147,13 +147,13 @@ asking_log <- function(name, generic) {
   key <- paste(kinds[[base::substr(name, 1L, 1L)]], base::substring(name, 2L))
   arguments <- as.call(base::c(quote(list), lapply(given, as.name)))
   list(
-    bquote(logged <- gradops:::in_log(.(name), .(key), .(length(operands)), .(arguments))),
+    bquote(logged <- gradops:::distribution_in_log(.(name), .(key), .(length(operands)), .(arguments))),
     quote(if (!is.null(logged)) return(logged))
   )
 }
 
 # The result of the function `name` of the core in a log, as in `distribution()`; NULL where R's code must decide.
-in_log <- function(name, key, count, arguments) {
+distribution_in_log <- function(name, key, count, arguments) {
   if (!is.null(state$scalars) && is.null(state$heard)) {
     logged <- .Call(C_known_function_in_log, state, key, count, arguments)
     if (is.null(logged) || is.null(state$replaces)) logged else made_by(logged, get(name, topenv()), arguments, FALSE)

@@ -14,7 +14,7 @@ from parity import numpy, on
 import gradops
 from gradops import Variable, autodiff, backends, errors, ops
 from gradops.autodiff import state
-from gradops.autodiff.saved_tensors import from_cpu, to_cpu
+from gradops.autodiff.saved_tensors import copy_to_cpu, restore_to_device
 
 X = np.array([0.5, -1.0, 2.0])
 
@@ -105,9 +105,9 @@ def test_save_on_cpu_moves_back():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(backends, "backend_of", lambda x: x)
-        from_cpu(to_cpu(Elsewhere()))
+        restore_to_device(copy_to_cpu(Elsewhere()))
     assert moves == ["cpu", "cuda:1"]
-    assert to_cpu(np.ones(3))[1] is None
+    assert copy_to_cpu(np.ones(3))[1] is None
 
 
 def test_the_innermost_hooks_are_called(scopes_left):

@@ -156,10 +156,10 @@ def _place(variable: Variable) -> dict:
         if variable._hooks is None:
             variable._hooks = {}
         return variable._hooks
-    return of_node(node)
+    return result_hooks(node)
 
 
-def of_node(node: Node) -> dict:
+def result_hooks(node: Node) -> dict:
     """The hooks of a node's result."""
     # A hook often closes over its variable and so leads to the node. A table of this module would therefore keep the
     # graph alive for ever; as an attribute of the node the hook is a cycle, which Python collects. The table only has

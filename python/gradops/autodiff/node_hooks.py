@@ -13,7 +13,7 @@ from ..errors import ArgumentError, ArgumentTypeError, GradientError, TypeOf
 from ..ops import _checks
 from . import engine, state, torch_tape
 from .graph import Node
-from .hooks import Handle, _add, of_node, register
+from .hooks import Handle, _add, register, result_hooks
 from .state import Packed
 from .variable import Variable, data_of, wrap
 
@@ -24,7 +24,7 @@ def _node_hook(node: Node, which: str, fn: Callable) -> Handle:
     if node.saved is None:
         raise GradientError(f"the graph of `{node.name}` was freed by an earlier backward pass.")
     if not hasattr(node, "around"):
-        of_node(node)  # enters the node into `state.hooks`: a user's function takes part in passes
+        result_hooks(node)  # enters the node into `state.hooks`: a user's function takes part in passes
         node.around = {"before": {}, "after": {}}
         if node.saved.__class__ is tuple:
             node.saved = Packed(node.saved)  # takes the pass to the general step, which calls hooks

@@ -132,7 +132,7 @@ class save_on_cpu(saved_tensors_hooks):
 
     def __init__(self, pin_memory: bool = False):
         check_flags("save_on_cpu", pin_memory=pin_memory)
-        super().__init__(to_cpu, from_cpu)
+        super().__init__(copy_to_cpu, restore_to_device)
         self.pin_memory = pin_memory
 
     def _again(self):
@@ -142,7 +142,7 @@ class save_on_cpu(saved_tensors_hooks):
         return derivatives.on_cpu(self.pin_memory)
 
 
-def to_cpu(x) -> tuple:
+def copy_to_cpu(x) -> tuple:
     """An array in the memory of the CPU, and the place it came from; None for an array that is there or is traced."""
     place = getattr(x, "sharding", None) or getattr(x, "device", None)
     if place is None or "cpu" in str(place).lower():
@@ -150,7 +150,7 @@ def to_cpu(x) -> tuple:
     return backends.backend_of(x).place(x, "cpu"), place
 
 
-def from_cpu(packed: tuple):
+def restore_to_device(packed: tuple):
     x, place = packed
     return x if place is None else backends.backend_of(x).place(x, place)
 

@@ -242,15 +242,15 @@ def _reduced(name: str, tree, axis_name):
         if isinstance(numbers, backends.Backend):
             leaves = [numbers.kernel("collective")(name, x, axis) for x in leaves]
         elif isinstance(numbers, Seat):
-            leaves = [_in_turn(name, x, numbers) for x in leaves]
+            leaves = [_reduced_in_turn(name, x, numbers) for x in leaves]
         elif numbers is not None:
             leaves = [_over_rows(name, x, numbers) for x in leaves]
         else:
-            leaves = [_by_library(name, x, axis) for x in leaves]
+            leaves = [_library_reduction(name, x, axis) for x in leaves]
     return _tree.unflatten(form, leaves)
 
 
-def _by_library(name: str, x, axis_name):
+def _library_reduction(name: str, x, axis_name):
     """A reduction along an axis that a map of the library itself has named."""
     call = owner_of(name, x).kernel("collective") if is_tensor(x) and not isinstance(x, Variable) else None
     try:
@@ -298,7 +298,7 @@ def _check_linear(name: str) -> None:
         raise GradientError(f"`{name}` has no derivative.", hint="pass it `gradops.stop_gradient(x)`")
 
 
-def _in_turn(name: str, x, seat: Seat):
+def _reduced_in_turn(name: str, x, seat: Seat):
     """A reduction over rows that run in turn."""
     x = as_tensor(name, x, seat.owner, "x")
 
@@ -310,7 +310,7 @@ def _in_turn(name: str, x, seat: Seat):
             # through all rows, which `total` connects.
             if not seat.is_live:
                 return None, upstream
-            found = _in_turn(name, upstream, seat)
+            found = _reduced_in_turn(name, upstream, seat)
             if not isinstance(found, Variable) and connected(found):
                 raise GradientError(
                     f"`{name}`: on TensorFlow, derivatives inside of the mapped function are of first order, reverse "

@@ -127,7 +127,7 @@ def custom_linear_solve(
     right = unknowns.right_side(b)
     x, aux = _solved(unknowns, lambda: solve(matvec, unknowns.tree(unknowns.start)), has_aux)
 
-    def on_vectors(solver: Callable) -> Callable:
+    def vector_solver(solver: Callable) -> Callable:
         def solved(function: Callable, r):
             value = solver(lambda v: unknowns.tree(function(unknowns.vector(v))), unknowns.tree(r))
             return unknowns.vector(pair(value)[0] if has_aux else value)
@@ -139,8 +139,8 @@ def custom_linear_solve(
         pull = vjp(unknowns.vector_function, x)[1]
     back = push if symmetric else lambda w: pull(w)[0]
     transpose_solve = solve if symmetric else transpose_solve
-    back_solve = missing_solve if transpose_solve is None else on_vectors(transpose_solve)
-    inverse = linear_inverse(push, back, on_vectors(solve), back_solve)
+    back_solve = missing_solve if transpose_solve is None else vector_solver(transpose_solve)
+    inverse = linear_inverse(push, back, vector_solver(solve), back_solve)
 
     def residual(x):
         return ops.subtract(unknowns.vector_function(x), right)

@@ -22,12 +22,14 @@ def call_by_rule(function: Callable, rule: Callable, xs: list, gradient: Callabl
     def values(*xs) -> list:
         if call is None:
             return function(*xs)
-        return call(on_row, on_rows, [data_of(x) if isinstance(x, Variable) else stop_gradient(x) for x in xs])
+        return call(
+            row_values, batched_values, [data_of(x) if isinstance(x, Variable) else stop_gradient(x) for x in xs]
+        )
 
-    def on_row(*xs) -> list:
+    def row_values(*xs) -> list:
         return [as_tensor("custom_vmap", y, owner, "fun") for y in function(*xs)]
 
-    def on_rows(size: int, in_batched: list, xs: list) -> tuple[list, list]:
+    def batched_values(size: int, in_batched: list, xs: list) -> tuple[list, list]:
         ys, out = rule(size, in_batched, xs)
         return [as_tensor("custom_vmap", y, owner, "rule") for y in ys], out
 

@@ -18,7 +18,7 @@ from ..ops import _checks
 from ..ops._structures import check_functions
 from .row_rules import call_by_rule
 from .symbolic_zeros import CustomVJPPrimal, SymbolicZero, connected, moves, symbolic_zero
-from .transformations import arguments_by_position, fixed_positions, vjp, with_fixed
+from .transformations import all_arguments, arguments_by_position, fixed_positions, vjp
 
 _running: ContextVar[tuple] = ContextVar("gradops_running_rules", default=())
 """The functions whose ``fwd`` is running, outermost first."""
@@ -100,7 +100,7 @@ class custom_vjp(_functions.Made, Generic[P, R], is_public=True):
         return self if instance is None else functools.partial(self, instance)
 
     def __getattr__(self, name: str):
-        return of_wrapped(self, name)
+        return inner_rule_setter(self, name)
 
     def _made_of(self) -> tuple[Callable, tuple]:
         return _custom_vjp, (self.fun, self.nondiff_argnums, self.rules)
@@ -144,7 +144,7 @@ class custom_vjp(_functions.Made, Generic[P, R], is_public=True):
             if symbolic:
                 values = [CustomVJPPrimal(x, p) if _checks.is_numeric(x) else x for x, p in zip(values, perturbed)]
             with changed(_running, (*_running.get(), self)):
-                made = fwd(*with_fixed(self.nondiff_argnums, fixed, _tree.unflatten(form, values)))
+                made = fwd(*all_arguments(self.nondiff_argnums, fixed, _tree.unflatten(form, values)))
             if not isinstance(made, (tuple, list)) or len(made) != 2:
                 raise GradientError(
                     "the `fwd` of a `custom_vjp` must return a pair of the value and the residuals; got {given}.",
@@ -170,13 +170,13 @@ class custom_vjp(_functions.Made, Generic[P, R], is_public=True):
                 return value, lambda upstream: backward(value, residuals, upstream)
             # `fwd` calls its own function. Another call of `fwd` for its value would call it again, without end.
             values = _tree.unflatten(form, _tree.filled(leaves, places, xs))
-            value = fun(*with_fixed(self.nondiff_argnums, fixed, values))
+            value = fun(*all_arguments(self.nondiff_argnums, fixed, values))
             return value, lambda upstream: backward(*forward(xs), upstream)
 
         return custom_gradient(run)(*[leaves[i] for i in places])
 
 
-def of_wrapped(function, name: str):
+def inner_rule_setter(function, name: str):
     """The method ``name`` that sets a rule of the function inside of ``function``, which has another kind of rule.
 
     Raises:
@@ -274,7 +274,7 @@ class custom_vmap(_functions.Made, Generic[P, R], is_public=True):
         return self if instance is None else functools.partial(self, instance)
 
     def __getattr__(self, name: str):
-        return of_wrapped(self, name)
+        return inner_rule_setter(self, name)
 
     def _made_of(self) -> tuple[Callable, tuple]:
         return _custom_vmap, (self.fun, self.rule)
@@ -304,7 +304,7 @@ class custom_vmap(_functions.Made, Generic[P, R], is_public=True):
             found, box["form"] = _tree.flatten(fun(*_tree.unflatten(form, _tree.filled(leaves, places, xs))))
             return found
 
-        def of_rows(size: int, in_batched: list, xs: list) -> tuple[list, list]:
+        def batched_flat(size: int, in_batched: list, xs: list) -> tuple[list, list]:
             have = _tree.filled([False] * len(leaves), places, in_batched)
             given = _tree.unflatten(form, _tree.filled(leaves, places, xs))
             made = rule(size, list(_tree.unflatten(form, have)), *given)
@@ -331,7 +331,7 @@ class custom_vmap(_functions.Made, Generic[P, R], is_public=True):
             back = vjp(lambda *moving: flat(*_tree.filled(xs, moved, moving)), *[xs[i] for i in moved])[1]
             return back(upstream)
 
-        values = call_by_rule(flat, of_rows, [leaves[i] for i in places], gradient)
+        values = call_by_rule(flat, batched_flat, [leaves[i] for i in places], gradient)
         return _tree.unflatten(box["form"], values)
 
 

@@ -761,7 +761,7 @@ class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
 
         def rule(*given):
             *fixed, primals, tangents = given
-            value = call(*with_fixed(self.nondiff_argnums, fixed, primals))
+            value = call(*all_arguments(self.nondiff_argnums, fixed, primals))
             parts = [jvp(t, value, *primals) for jvp, t in zip(jvps, tangents) if jvp is not None and t is not None]
             if not parts:
                 return value, _tree.map_leaves(creation.zeros_like, value)
@@ -791,7 +791,7 @@ class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
 
         def run(*xs):
             parts = filled(xs, leaves)
-            value = fun(*with_fixed(self.nondiff_argnums, fixed, parts))
+            value = fun(*all_arguments(self.nondiff_argnums, fixed, parts))
             like, value_form = _tree.flatten(value)
 
             def tangent(*ts):
@@ -806,7 +806,9 @@ class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
                 return _smooth(_like(filled_zeros(made[1], value), like, value_form), like)
 
             def body(*xs):
-                return _smooth(_tree.leaves_of(fun(*with_fixed(self.nondiff_argnums, fixed, filled(xs, leaves)))), like)
+                return _smooth(
+                    _tree.leaves_of(fun(*all_arguments(self.nondiff_argnums, fixed, filled(xs, leaves)))), like
+                )
 
             def pull(upstream):
                 within = _transposing.get()
@@ -867,7 +869,7 @@ def arguments_by_position(name: str, arguments: Arguments, args: tuple, kwargs: 
     return (*given, *arguments.defaults_after(len(given)))
 
 
-def with_fixed(positions: tuple[int, ...], fixed, primals) -> list:
+def all_arguments(positions: tuple[int, ...], fixed, primals) -> list:
     """All arguments in order: the ``fixed`` ones, which are not differentiated, at ``positions``, and the others."""
     args = list(primals)
     for i, x in sorted(zip(positions, fixed), key=lambda pair: pair[0]):

@@ -334,10 +334,10 @@ class _RowRule(torch.autograd.Function):
 
     @staticmethod
     def vmap(info, places, function, rule, *xs):
-        return _of_rows(rule, info.batch_size, places[2:], xs)
+        return _batched_result(rule, info.batch_size, places[2:], xs)
 
 
-def _of_rows(rule, size: int, places, xs) -> tuple:
+def _batched_result(rule, size: int, places, xs) -> tuple:
     batched = [place is not None for place in places]
     xs = [x if place is None else x.movedim(place, 0) for x, place in zip(xs, places)]
     ys, out = rule(size, batched, xs)
@@ -370,7 +370,7 @@ class _ReducedRows(torch.autograd.Function):
 
     @staticmethod
     def vmap(info, places, rule, again, x, numbers):
-        return _of_rows(rule, info.batch_size, places[2:], [x, numbers])
+        return _batched_result(rule, info.batch_size, places[2:], [x, numbers])
 
 
 # Derivatives inside others that depend on tensors beyond their inputs -------------------------------------------------

@@ -16,7 +16,7 @@ from ... import backends
 from ..._scopes import changed
 from ..._tree import items, map_items
 from ...autodiff import state
-from ...autodiff.saved_tensors import from_cpu, to_cpu
+from ...autodiff.saved_tensors import copy_to_cpu, restore_to_device
 from ...backends import tracing
 from ...backends.checkpoint_plan import Input, Origin, Plan, Result, Step
 from ...ops import _dispatch
@@ -40,8 +40,8 @@ class TapePlan(Plan):
 
     @staticmethod
     def moved_to_cpu(array):
-        copy, place = to_cpu(array)
-        return copy, lambda copy: from_cpu((copy, place))
+        copy, place = copy_to_cpu(array)
+        return copy, lambda copy: restore_to_device((copy, place))
 
     @staticmethod
     def memory(array):
