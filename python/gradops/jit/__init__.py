@@ -191,4 +191,5 @@ def _both(f: Callable, positions: tuple[int, ...], names: tuple[str, ...]) -> tu
 
 # The function hides this package from `gradops.jit.native` and `import gradops.jit.native as native`, which look up
 # attributes of `gradops.jit`. So the function gets the attributes of the package, also modules imported later.
+__wrapped__ = vars(jit)["__wrapped__"]  # has the parameters that `inspect.signature()` shows
 jit.__dict__ = globals()
