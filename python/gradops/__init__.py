@@ -64,7 +64,6 @@ ops.stop_gradient = stop_gradient
 __all__ = [
     "Parameter",
     "Variable",
-    "array_api",  # after the modules whose names are suggested first
     "autodiff",
     "axis_index",
     "checkpoint",
@@ -115,6 +114,7 @@ __all__ = [
     "value_and_grad",
     "vjp",
     "vmap",
+    "array_api",  # after the modules whose names are suggested first
 ]
 
 _TRANSFORMATIONS = "custom_jvp hessian hvp jacobian jvp linear_transpose linearize vjp vmap".split()

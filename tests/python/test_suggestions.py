@@ -41,6 +41,7 @@ GIVEN: dict = {
     "config.set_lost_gradients": {"action": "error"},
     "config.lost_gradients_scope": {"action": "error"},
     "config.set_floatx": {"dtype": "float64"},
+    "save_and_offload_only_these_names": {"names_which_can_be_saved": ["a"], "names_which_can_be_offloaded": ["b"]},
     "config.set_backend": {"name": "numpy"},
     "scipy.interpolate.RBFInterpolator": {"y": np.eye(4), "d": np.arange(4.0)},
     "scipy.interpolate.RegularGridInterpolator": {"points": (np.arange(4.0),), "values": np.arange(4.0)},

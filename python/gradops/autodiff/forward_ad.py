@@ -191,7 +191,7 @@ def make_dual(tensor, tangent, *, level: int | None = None):
     See Also:
         :func:`unpack_dual`, :class:`dual_level`.
     """
-    opened = _level(level)
+    opened = _level("make_dual", level)
     if opened is None:
         raise GradientError("`make_dual` is called in a level.", hint="put it in `with dual_level():`")
     owner = backends.backend_of(tensor)
@@ -248,7 +248,7 @@ def unpack_dual(tensor, *, level: int | None = None) -> UnpackedDualTensor:
     See Also:
         :func:`make_dual`.
     """
-    opened = _level(level)
+    opened = _level("unpack_dual", level)
     owner = backends.backend_of(tensor)
     if owner is not None and owner.derivatives.own_tape:
         return UnpackedDualTensor(*_torch().unpack_dual(tensor, level=-1 if opened is None else opened.torch_level()))
@@ -262,11 +262,12 @@ def unpack_dual(tensor, *, level: int | None = None) -> UnpackedDualTensor:
     return UnpackedDualTensor(tensor if keep or tangent is None else wrap(tensor.data), tangent)
 
 
-def _level(number: int | None) -> _Level | None:
+def _level(name: str, number: int | None) -> _Level | None:
     """The open level of that number, by default the innermost; None if none is open."""
     open_levels = _levels.get()
     if number is None:
         return open_levels[-1] if open_levels else None
+    number = _checks.integer(name, number, "level", 0)
     if not 0 <= number < len(open_levels):
         raise GradientError(f"no dual level has the number {number}; {len(open_levels)} are open.", argument="level")
     return open_levels[number]

@@ -17,7 +17,7 @@ import numpy as np
 from .. import _tree, backends, ops
 from .._scopes import changed
 from ..autodiff.variable import Variable, data_of
-from ..errors import ArgumentError, GradientError
+from ..errors import ArgumentError, ArgumentTypeError, GradientError, TypeOf
 from ..flow import custom_gradient
 from ..flow.gradient_functions import is_tensor
 from ..ops._structures import Recorded, any_variable, as_tensor, owner_of
@@ -218,7 +218,7 @@ def axis_index(axis_name):
     See Also:
         :func:`psum`.
     """
-    numbers = _axes.get().get(axis_name)
+    numbers = _bound("axis_index", axis_name)
     if numbers is None:
         raise _unbound("axis_index", axis_name)
     if isinstance(numbers, backends.Backend):
@@ -238,7 +238,7 @@ def _reduced(name: str, tree, axis_name):
     """The reduction ``name`` of the tensors of a structure along one or several named axes."""
     leaves, form = _tree.flatten(tree)
     for axis in axis_name if isinstance(axis_name, tuple) else (axis_name,):
-        numbers: Any = _axes.get().get(axis)
+        numbers: Any = _bound(name, axis)
         if isinstance(numbers, backends.Backend):
             leaves = [numbers.kernel("collective")(name, x, axis) for x in leaves]
         elif isinstance(numbers, Seat):
@@ -248,6 +248,18 @@ def _reduced(name: str, tree, axis_name):
         else:
             leaves = [_library_reduction(name, x, axis) for x in leaves]
     return _tree.unflatten(form, leaves)
+
+
+def _bound(name: str, axis_name) -> Any:
+    """What :data:`_axes` has of a name; None for a name that it does not have."""
+    try:
+        return _axes.get().get(axis_name)
+    except TypeError:
+        raise ArgumentTypeError(
+            f"`{name}`: `axis_name` must be a name or a tuple of names; got {{given}}.",
+            argument="axis_name",
+            given=TypeOf(axis_name),
+        ) from None
 
 
 def _library_reduction(name: str, x, axis_name):

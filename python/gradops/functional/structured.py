@@ -110,7 +110,9 @@ class Flat:
         return values if self.structure is None else _tree.unflatten(self.structure, values)
 
     def output_structure(self, values):
-        return values if self._structure is None else _tree.unflatten(self._structure, values)
+        if self._structure is None:
+            return values
+        return _tree.unflatten(self._structure, values if isinstance(values, (list, tuple)) else [values])
 
     def rows(self, result):
         if self._structure is not None or self.structure is not None and self._several:
