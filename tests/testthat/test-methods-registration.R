@@ -201,7 +201,7 @@ test_once("the namespace calls no internal functions of R, as R CMD check demand
   expect_gt(length(quick), 20)
 })
 
-# Returns the arguments of R's function that `f` lacks and, where both have a default, those with another one.
+# Returns the arguments of R's function that `f` lacks, and the shared arguments with two different defaults.
 unlike_r <- function(f, original) {
   ours <- as.list(formals(args(f)))
   theirs <- as.list(formals(args(original)))
@@ -213,8 +213,8 @@ unlike_r <- function(f, original) {
   c(setdiff(names(theirs), c(names(ours), "...")), Filter(differs, shared))
 }
 
-test_once("namesakes have the arguments and defaults of the running R, and those that R has had since 4.2", {
-  since_4.2 <- list(
+test_once("namesakes have the arguments and defaults of the running R", {
+  later_than_4.2 <- list(
     toeplitz = c("r", "symmetric"), crossprod = "...", tcrossprod = "...", zapsmall = c("mFUN", "min.d")
   )
   of_any_arguments <- c("by", "filter", "formatC", "prettyNum", "%*%", "%||%", "@")
@@ -224,7 +224,7 @@ test_once("namesakes have the arguments and defaults of the running R, and those
     # the default of `vectorize.args` is a variable in R's body
     expect_identical(setdiff(unlike_r(f, original), if (name == "Vectorize") "vectorize.args"), character(), info = name)
     added <- setdiff(names(formals(args(f))), names(formals(args(original))))
-    expect_identical(setdiff(added, since_4.2[[name]]), character(), info = name)
+    expect_identical(setdiff(added, later_than_4.2[[name]]), character(), info = name)
   }
 })
 
