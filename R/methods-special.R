@@ -10,8 +10,8 @@
 #' @param real,imaginary,modulus,argument Tensors or R numbers: parts of complex numbers, or their polar form.
 #' @param length.out Only for R's values.
 #' @param digits As in R.
-#' @param mFUN,min.d As in R from 4.4 on: the size relative to which `zapsmall()` rounds, a function of `x` and `is.na(x)`,
-#'   and the least number of digits after the point.
+#' @param mFUN,min.d As in R from 4.4 on: the size relative to which `zapsmall()` rounds, a function of `x` and
+#'   `is.na(x)`, and the least number of digits after the point.
 #' @returns A tensor.
 #' @section Gradient:
 #' To all orders, by the digamma function and its derivatives. `k` is rounded as in R, and its derivative is that of the
