@@ -1,7 +1,7 @@
 python := .venv/bin/python
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
-.PHONY: setup demo test quick test-rules test-gpu test-long test-neighbours check lint bench docs site
+.PHONY: setup demo test quick test-rules test-gpu test-long test-neighbours test-new-r check lint bench docs site
 
 setup:
 	tools/setup
@@ -44,6 +44,12 @@ test-neighbours: export GRADOPS_LONG ?= 0.1
 test-neighbours: setup
 	status=0; for backend in numpy torch tensorflow jax; do for order in before after; do \
 	  Rscript tools/neighbours.R $$backend $$order || status=1; done; done; exit $$status
+
+# The R tests on NumPy in Debian 13, whose R, Python, NumPy and SciPy are newer; or a command, such as
+# make test-new-r COMMAND="Rscript tools/test.R --only=jit numpy".
+DEBIAN13 ?= /var/tmp/gradops-debian13
+test-new-r:
+	tools/debian13 $(DEBIAN13) $(COMMAND)
 
 # R CMD check as CRAN runs it, but for the manual, which needs LaTeX, and what asks CRAN itself; without a CRAN mirror that
 # answers, which `--as-cran` asks for its packages, by R's own rules.

@@ -47,7 +47,9 @@
 #' caught <- tryCatch(op_sum(matrix(1, 2, 3), axis = 3), gradops_error_axis = identity)
 #' caught$argument
 #' # several numbers have a Jacobian, not a gradient
-#' tryCatch(gradient(function(x) x^2, c(1, 2)), gradops_error_gradient = function(error) jacobian(function(x) x^2, c(1, 2)))
+#' square <- function(x) x^2
+#' instead <- function(error) jacobian(square, c(1, 2))
+#' tryCatch(gradient(square, c(1, 2)), gradops_error_gradient = instead)
 #' @name gradops_errors
 #' @aliases gradops_error_argument gradops_error_axis gradops_error_backend gradops_error_budget
 #'   gradops_error_callback gradops_error_gradient gradops_error_inference gradops_error_jit gradops_error_mismatch

@@ -28,7 +28,8 @@
 #'
 #' # ridge regression, and how its coefficients move with the penalty
 #' x <- cbind(1, mtcars$wt)
-#' ridge <- function(penalty) argmin(function(b) sum((mtcars$mpg - x %*% b)^2) + penalty * sum(b^2), c(0, 0))
+#' loss <- function(b, penalty) sum((mtcars$mpg - x %*% b)^2) + penalty * sum(b^2)
+#' ridge <- function(penalty) argmin(loss, c(0, 0), penalty)
 #' ridge(1)
 #' jacobian(ridge, 1)
 #' @export

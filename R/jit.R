@@ -71,8 +71,8 @@ jit <- function(f, static_argnums = integer(), native = TRUE) {
 #'
 #' `explain()` tells how [jit()] compiled a function, and why it was traced more than once. For a function whose
 #' derivatives are taken repeatedly it tells whether these are compiled, or the reason why not (see [gradient()]).
-#' @param x A function of [jit()], an [objective()] or a [likelihood()]; a function whose derivatives were taken, or one
-#'   of [grad_fn()], [value_and_grad()] or [hessian_fn()].
+#' @param x A function of [jit()], an [objective()], also that of a fit (`fit$objective`); a function whose derivatives
+#'   were taken, or one of [grad_fn()], [value_and_grad()] or [hessian_fn()].
 #' @param ... Not used.
 #' @returns A character vector of class `gradops_explanation`, which prints one element on a line. For each signature on
 #'   NumPy: dtypes and shapes, the steps of its program, how many run as native code, and why the others do not. Then

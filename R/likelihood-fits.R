@@ -97,9 +97,9 @@ nobs.gradops_fit <- function(object, ...) {
 #' @export
 deviance.gradops_fit <- function(object, ...) 2 * object$value
 
-#' @method df.residual gradops_fit
-#' @export
-df.residual.gradops_fit <- function(object, ...) stats::nobs(object) - length(object$coefficients)
+# Not `df.residual.gradops_fit`, which R CMD check takes for a method of gradops' `df()`.
+#' @rawNamespace S3method(df.residual, gradops_fit, residual_df)
+residual_df <- function(object, ...) stats::nobs(object) - length(object$coefficients)
 
 #' @rdname maximize_likelihood
 #' @param type The name of a reported vector with an element for each row of the data, if the likelihood reports

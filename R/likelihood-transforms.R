@@ -36,7 +36,8 @@
 #'
 #' y <- c(4.1, 5.3, 4.8, 6.0, 5.2)
 #' nll <- function(p, y) -sum(dnorm(y, p$mean, p$sd, log = TRUE))
-#' fit <- maximize_likelihood(nll, list(mean = 4, sd = 1), y, transforms = list(sd = transform_positive()))
+#' positive <- list(sd = transform_positive())
+#' fit <- maximize_likelihood(nll, list(mean = 4, sd = 1), y, transforms = positive)
 #' coef(fit)
 #' fit$parameters$sd
 #' fit$errors$sd # by the delta method

@@ -84,7 +84,8 @@
 #' predict(fit, function(p) exp(p$intercept + p$slope * 5), se.fit = TRUE)
 #'
 #' # groups with their own intercepts
-#' herds <- data.frame(id = rep(1:4, each = 3), y = c(5, 6, 5.5, 8, 8.2, 7.7, 4, 4.1, 3.6, 6, 6.6, 6.2))
+#' y <- c(5, 6, 5.5, 8, 8.2, 7.7, 4, 4.1, 3.6, 6, 6.6, 6.2)
+#' herds <- data.frame(id = rep(1:4, each = 3), y)
 #' joint <- function(p, data) {
 #'   seen <- sum(dnorm(data$y, p$mean + p$u[data$id], exp(p$log_sd), log = TRUE))
 #'   -seen - sum(dnorm(p$u, 0, exp(p$log_tau), log = TRUE))

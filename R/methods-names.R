@@ -71,7 +71,7 @@ named_as_r <- function(method, original) {
 named_by_r <- base::c(
   "rep", "diff", "aperm", "solve", "chol", "scale", "rowsum", "as.matrix", "qr.solve", "qr.coef", "diag", "drop",
   "rowSums", "colSums", "rowMeans", "colMeans", "pmax", "pmin", "cov2cor", "var", "cov", "cor", "mahalanobis", "fft",
-  "mvfft", "convolve", "zapsmall", "atan2", "is.na", "kronecker"
+  "mvfft", "convolve", "atan2", "is.na", "kronecker"
 )
 
 any_labels <- function(arguments) {

@@ -31,7 +31,7 @@ generics_of_r <- function() {
     tensor_special = list(
       beta = "a b", lbeta = "a b", choose = "n k", lchoose = "n k", atan2 = "y x", psigamma = "x deriv",
       complex = "real imaginary modulus argument", besselI = "x nu", besselK = "x nu", besselJ = "x nu",
-      besselY = "x nu", zapsmall = "x"
+      besselY = "x nu"
     ),
     tensor_statistics = list(
       weighted.mean = "x w", var = "x y", cov = "x y", cor = "x y", cov2cor = "V", sd = "x", rowSums = "x",

@@ -55,7 +55,7 @@ namesakes <- function() {
       toupper = toupper_tensor, tolower = tolower_tensor, trimws = trimws_tensor, substr = substr_tensor,
       substring = substring_tensor, chartr = chartr_tensor, casefold = casefold_tensor, strsplit = strsplit_tensor,
       nchar = nchar_tensor, startsWith = startsWith_tensor, endsWith = endsWith_tensor, cat = cat_tensor,
-      which.max = which_max_tensor, which.min = which_min_tensor
+      which.max = which_max_tensor, which.min = which_min_tensor, zapsmall = zapsmall_tensor
     )),
     stats = base::c(
       distribution_methods(), random_methods(), refused_methods(), list(toeplitz = toeplitz_tensor, ave = ave_tensor)

@@ -10,6 +10,8 @@
 #' @param real,imaginary,modulus,argument Tensors or R numbers: parts of complex numbers, or their polar form.
 #' @param length.out Only for R's values.
 #' @param digits As in R.
+#' @param mFUN,min.d As in R from 4.4 on: the size relative to which `zapsmall()` rounds, a function of `x` and
+#'   `is.na(x)`, and the least number of digits after the point.
 #' @returns A tensor.
 #' @section Gradient:
 #' To all orders, by the digamma function and its derivatives. `k` is rounded as in R, and its derivative is that of the
@@ -86,10 +88,19 @@ complex_tensor <- function(length.out = 0L, real = numeric(), imaginary = numeri
   }
 }
 
-# From R 4.4 on, the number of digits is rounded up.
-zapsmall_tensor <- function(x, digits = getOption("digits"), ...) {
-  above <- digits - log10(op_nanmax(abs(x)))
-  above <- if (getRversion() >= "4.4.0") op_ceil(above) else op_floor(above + 0.5)
-  unit <- 10^op_clip(above, 0, 300)
-  op_where(op_isfinite(unit), round(x * unit) / unit, x)
+#' @rdname tensor_special
+#' @export
+# With the arguments that R has since 4.4.
+zapsmall <- function(x, digits = getOption("digits"), mFUN = function(x, ina) max(abs(x[!ina])), min.d = 0L) {
+  UseMethod("zapsmall", among(x))
+}
+
+zapsmall_tensor <- function(x, digits = getOption("digits"), mFUN = function(x, ina) max(abs(x[!ina])), min.d = 0L) {
+  largest <- if (missing(mFUN)) op_nanmax(abs(x)) else mFUN(x, is.na(x))
+  exponent <- log10(largest)
+  # Some versions of R round the exponent, others the number of digits.
+  if ("ceiling" %in% all.names(body(base::zapsmall))) exponent <- ceiling(exponent)
+  kept <- op_where(largest > 0, op_floor(digits - exponent + 0.5), digits)
+  unit <- 10^op_clip(kept, min.d, 300)
+  keep_names(op_where(op_isfinite(unit), round(x * unit) / unit, x), x)
 }

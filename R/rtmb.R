@@ -59,7 +59,8 @@
 #'   tau <- exp(logtau)
 #'   ADREPORT(tau)
 #' }
-#' obj <- MakeADFun(f, list(mean = 5, logsd = 0, logtau = 0, u = numeric(4)), random = "u", silent = TRUE)
+#' start <- list(mean = 5, logsd = 0, logtau = 0, u = numeric(4))
+#' obj <- MakeADFun(f, start, random = "u", silent = TRUE)
 #' opt <- nlminb(obj$par, obj$fn, obj$gr)
 #' summary(sdreport(obj))
 #' detach("gradops:rtmb")

@@ -69,14 +69,15 @@ median_tensor <- function(x, na.rm = FALSE, ...) {
   if (na.rm) op_nanmedian(x) else op_median(x)
 }
 
-quantile_tensor <- function(x, probs = seq(0, 1, 0.25), na.rm = FALSE, names = TRUE, type = 7, ...) {
+quantile_tensor <- function(x, probs = seq(0, 1, 0.25), na.rm = FALSE, names = TRUE, type = 7, digits = 7, fuzz, ...) {
+  if (!missing(fuzz)) unsupported("fuzz", "must be left out: a quantile of a tensor has R's default.")
   of_tensor <- is_tensor(probs)
   if (!of_tensor && (anyNA(probs) || any(probs < 0 | probs > 1))) {
     unsupported("probs", "must be from 0 to 1.")
   }
   places <- if (of_tensor) probs else list(`<R>` = array_of(probs))
   value <- call_core("interop.r.stats.quantile", operand(x), places, type, na.rm)
-  if (names && !of_tensor) with_names(value, paste0(format(100 * probs, trim = TRUE, digits = 7), "%")) else value
+  if (names && !of_tensor) with_names(value, paste0(format(100 * probs, trim = TRUE, digits = digits), "%")) else value
 }
 
 var_tensor <- function(x, y = NULL, na.rm = FALSE, use) {

@@ -153,6 +153,7 @@ test_once("the page of masked functions is complete", {
   attached <- c("base", "methods", "datasets", "utils", "grDevices", "graphics", "stats")
   of_r <- unlist(lapply(attached, function(package) ls(as.environment(paste0("package:", package)), all.names = TRUE)))
   same_since_4.4 <- "%||%"
+  if (getRversion() >= "4.3.0") names <- setdiff(names, c("%*%", "@")) # have methods
   exported <- intersect(parseNamespaceFile("gradops", dirname(find.package("gradops")))$exports, of_r)
   # Else run `make docs`: the page lists what NAMESPACE exports.
   expect_setequal(names, setdiff(exported, same_since_4.4))
@@ -198,4 +199,47 @@ test_once("the namespace calls no internal functions of R, as R CMD check demand
   attached <- as.list(as.environment("package:gradops"))
   quick <- names(Filter(calls_internal, attached))
   expect_gt(length(quick), 20)
+})
+
+# Returns the arguments of R's function that `f` lacks, and the shared arguments with two different defaults.
+unlike_r <- function(f, original) {
+  ours <- as.list(formals(args(f)))
+  theirs <- as.list(formals(args(original)))
+  differs <- function(name) {
+    given <- !rlang::is_missing(ours[[name]]) && !rlang::is_missing(theirs[[name]])
+    given && !isTRUE(all.equal(ours[[name]], theirs[[name]]))
+  }
+  shared <- as.character(intersect(names(ours), names(theirs)))
+  c(setdiff(names(theirs), c(names(ours), "...")), Filter(differs, shared))
+}
+
+test_once("namesakes have the arguments and defaults of the running R", {
+  later_than_4.2 <- list(
+    toeplitz = c("r", "symmetric"), crossprod = "...", tcrossprod = "...", zapsmall = c("mFUN", "min.d")
+  )
+  of_any_arguments <- c("by", "filter", "formatC", "prettyNum", "%*%", "%||%", "@")
+  for (name in setdiff(unlist(masked_functions(getNamespaceExports("gradops"))), of_any_arguments)) {
+    f <- getExportedValue("gradops", name)
+    original <- get(name, asNamespace(package_of_r(name)))
+    in_body <- if (name == "Vectorize") "vectorize.args" # whose default is a variable in R's body
+    expect_identical(setdiff(unlike_r(f, original), in_body), character(), info = name)
+    added <- setdiff(names(formals(args(f))), names(formals(args(original))))
+    expect_identical(setdiff(added, later_than_4.2[[name]]), character(), info = name)
+  }
+})
+
+test_once("methods have the arguments and defaults of the running R", {
+  # These pass `...` on, refuse it, or have no use for it.
+  pass_on <- c(
+    "Summary", "aperm", "solve", "chol", "qr", "unique", "duplicated", "all.equal", "summary", "format", "toString",
+    "print", "tail", "str", "lag", "window", "time", "start", "end", "sub", "gsub", "trimws", "strsplit", "nchar",
+    "rowSums", "colSums", "rowMeans", "colMeans"
+  )
+  for (methods in c(methods_of_tensors(), namesakes())) {
+    for (name in setdiff(names(methods), pass_on)) {
+      home <- asNamespace(package_of_r(name) %||% "base")
+      original <- get0(paste0(name, ".default"), home) %||% get(name, home)
+      expect_identical(unlike_r(methods[[name]], original), character(), info = name)
+    }
+  }
 })

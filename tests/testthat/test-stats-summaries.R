@@ -205,7 +205,14 @@ test_each("zapsmall() matches R, and has zero slope where it rounds", {
   for (x in list(c(1, 1e-20, 3.123456789), c(0, 0), c(1e9, 1.7), c(NaN, 1e-9, 2))) {
     expect_equal(as.vector(zapsmall(variable(x))), base::zapsmall(x), tolerance = 1e-14)
   }
-  expect_equal(as.vector(zapsmall(variable(c(1.234, 5)), 2)), base::zapsmall(c(1.234, 5), 2))
+  x <- c(pi * 1e4, 1 / 7, -2.51)
+  for (digits in 1:9) expect_equal(as.vector(zapsmall(variable(x), digits)), base::zapsmall(x, digits), tolerance = 1e-14)
+  options <- list(list(min.d = -3L), list(mFUN = function(x, ina) 0), list(mFUN = function(x, ina) min(abs(x[!ina]))))
+  for (option in if (getRversion() >= "4.4.0") options) {
+    found <- do.call(zapsmall, c(list(variable(x), 2), option))
+    expect_equal(as.vector(found), do.call(base::zapsmall, c(list(x, 2), option)), tolerance = 1e-14)
+  }
+  expect_equal(as.vector(zapsmall(variable(x), 2, min.d = -3L)), c(31400, 0, 0))
   expect_equal(gradient(function(x) sum(zapsmall(x) * x), c(1, 1e-20)), c(1, 0))
   expect_equal(jit(function(x) zapsmall(x))(c(1, 1e-20)), c(1, 0))
 })

@@ -351,8 +351,12 @@ def t_from_beta_parts(df, rest, part, log_both):
 
 @functools.cache
 def _scipy_stdtrit_is_accurate() -> bool:
-    """Return whether SciPy's ``stdtrit`` has all digits: since 1.17 (scipy#22962) it is not a search any more."""
-    return abs(_scipy.special.stdtrit(7.3, 0.01) + 2.963940447583897) < 1e-13
+    """Return whether SciPy's ``stdtrit`` has all digits: since 1.17 (scipy#22962) it is not a search any more.
+
+    The search of SciPy 1.15 has them at the first point, not at the second.
+    """
+    t = _scipy.special.stdtrit([7.3, 1.0], [0.01, 0.1])
+    return bool(np.all(np.abs(t + [2.963940447583897, 3.077683537175254]) < 1e-13))
 
 
 def stdtrit(df, p):
