@@ -267,6 +267,12 @@ with_saved_tensors_hooks <- function(code, pack, unpack) {
 #' @rdname with_saved_tensors_hooks
 #' @export
 local_saved_tensors_hooks <- function(pack, unpack, .local_envir = parent.frame()) {
+  if (missing(pack) || missing(unpack)) {
+    abort(
+      "`pack` and `unpack` must be two functions: `unpack()` gets what `pack()` returns.",
+      class = c("gradops_error_argument", "gradops_error"), argument = if (missing(pack)) "pack" else "unpack"
+    )
+  }
   check_function(pack)
   check_function(unpack)
   local_scope("autodiff.saved_tensors_hooks", callback(pack), callback(unpack), .local_envir = .local_envir)

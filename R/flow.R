@@ -347,6 +347,7 @@ segment_count <- function(segments, most, call = parent.frame()) {
 #' f <- function(x, w) sum(tanh(x %*% w))
 #' print_saved_residuals(f, matrix(1, 2, 3), matrix(1, 3, 4))
 #' print_saved_residuals(checkpoint(f), matrix(1, 2, 3), matrix(1, 3, 4))
+#' gradient(function(x) checkpoint(f)(x, matrix(1, 3, 4)), matrix(0, 2, 3))
 #' @export
 print_saved_residuals <- function(f, ...) {
   check_function(f)
