@@ -25,7 +25,7 @@ from gradops.ops._dispatch import names, registry
 
 FREE = {
     *"name role roles separator subscripts pattern signature value path model message call source text".split(),
-    *"data answers prompts constraints argument hint classes answers params".split(),
+    *"data answers prompts constraints argument hint classes answers params offload_src offload_dst".split(),
 }
 """Arguments with free text."""
 ELSEWHERE = {
