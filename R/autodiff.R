@@ -238,7 +238,7 @@ context_field <- function(x, name) {
 #' @inheritParams with_no_grad
 #' @param pack `function(x)` of a tensor, which returns a tensor, R numbers, a string or a list of these.
 #' @param unpack `function(packed)`, which returns a tensor, or R numbers, of the same shape.
-#' @param pin_memory If `TRUE`, PyTorch's copies are in pinned memory, from which they move back faster.
+#' @param pin_memory If `TRUE`, PyTorch copies to pinned memory, which makes the way back faster.
 #' @returns The value of `code`; of the `local_` functions `NULL`, invisibly.
 #' @section Gradient:
 #' That of the unpacked values.

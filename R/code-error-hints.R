@@ -206,7 +206,7 @@ looked_up <- function(code, env) {
   tryCatch(list(suppressWarnings(eval(code, env))), error = function(error) list())
 }
 
-# What to write instead of an operand that is NULL, a list, a function or text; NULL for other values.
+# A hint for an operand that is NULL, a list, a function or text; NULL for other values.
 operand_hint <- function(operand, value, env) {
   is_part <- is.call(operand)
   whole <- if (is_part) deparse1(operand[[2L]])

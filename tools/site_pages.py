@@ -304,8 +304,8 @@ class Sources:
         if name == "docs/cheatsheet":
             text = text.replace("\n\n", f"\n\nTo print: {self.sheets(name)}.\n\n", 1)
         if name.startswith("docs/"):
-            text = re.sub(r"^# (.*)", lambda title: "# " + with_language(title[1], text), text, count=1)
-        text = with_tabs(text)
+            text = re.sub(r"^# (.*)", lambda title: "# " + language_title(title[1], text), text, count=1)
+        text = tabbed_text(text)
         if name == "index":
             text += "\n" + "\n".join(toctree(names, caption) for caption, names in navigation().items())
         self.write(name, text)
@@ -346,7 +346,7 @@ class Sources:
             re.sub(r"^# ", "## ", words, flags=re.M) for words in text[::2]
         ]  # only the title may be a heading of level 1
         text = with_figures("".join(text), "vignettes")
-        self.write(name, f"# {with_language(title, text)}\n\n" + self.with_functions(name, text))
+        self.write(name, f"# {language_title(title, text)}\n\n" + self.with_functions(name, text))
 
     def with_functions(self, name: str, text: str) -> str:
         """Return Markdown with links for R functions, `f()`, and vignettes."""
@@ -404,7 +404,7 @@ class Sources:
                 shutil.copyfile(self.made / "gallery" / language.lower() / f"{name}.svg", self.folder / picture)
                 code = f"```{language.lower()}\n{code}\n```"
                 options = [f":img-top: {picture}", f":img-alt: {title}", f":link: {label}", ":link-type: ref"]
-                cards.append(directive("grid-item-card", with_language(title, code), "\n".join(options)))
+                cards.append(directive("grid-item-card", language_title(title, code), "\n".join(options)))
                 parts += [f"({label})=\n### {title}", words, f"![{title}]({picture})"]
                 parts.append(directive("dropdown", "code", code))
         grid = directive("grid", "2 2 3 3", ":gutter: 3\n\n" + "\n\n".join(cards), fence=5)
@@ -524,14 +524,14 @@ def directive(name: str, argument: str, body: str, fence: int = 4) -> str:
     return f"{'`' * fence}{{{name}}} {argument}\n{body}\n{'`' * fence}"
 
 
-def with_language(title: str, text: str) -> str:
+def language_title(title: str, text: str) -> str:
     """Return a page's title with the language of its code in parentheses, unless it has both or the title says it."""
     (language, *others) = sorted(set(re.findall(r"^```(python|r)$", text, flags=re.M))) or [""]
     name = {"python": "Python", "r": "R"}.get(language, "")
     return title if others or re.search(rf"\b{name}\b", title) else f"{title} ({name})"
 
 
-def with_tabs(text: str) -> str:
+def tabbed_text(text: str) -> str:
     """Return Markdown with a tab for each language where R's code directly follows Python's."""
 
     def tabs(pair: re.Match) -> str:

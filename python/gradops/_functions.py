@@ -17,9 +17,10 @@ from .annotations import A, Number, P, R, X
 from .errors import ArgumentTypeError, Given, unknown_argument
 
 F = TypeVar("F", bound=Callable)
+M = TypeVar("M", bound="Made")
 
 
-def with_argument_hints(function: F) -> F:
+def hint_arguments(function: F) -> F:
     """Return ``function``; the error for a keyword that it does not take names the arguments that it takes."""
 
     @functools.wraps(function)
@@ -36,8 +37,9 @@ def with_argument_hints(function: F) -> F:
     return cast(F, call)
 
 
-class Made:
-    """Base of objects that gradops makes from functions: pickled by name or by value, and copied like functions.
+class Made(Generic[P, R]):
+    """Base of objects that gradops makes from functions: methods in classes, pickled by name or value, and copied like
+    functions.
 
     ``copy.copy()`` returns the object itself. So does ``copy.deepcopy()``, unless it copies what the object is made of,
     such as the model of a bound method.
@@ -51,6 +53,13 @@ class Made:
         if not is_public:
             # Keras loads what its configuration calls a "function" by its registered name, or from `custom_objects`.
             cls.__name__ = "function"
+
+    @overload
+    def __get__(self: M, instance: None, owner=None) -> M: ...
+    @overload
+    def __get__(self, instance: object, owner=None) -> Callable[..., R]: ...
+    def __get__(self, instance, owner=None) -> Any:
+        return self if instance is None else functools.partial(cast(Callable, self), instance)
 
     def _made_of(self) -> tuple[Callable, tuple]:
         """A function that makes the object, and its arguments."""
@@ -69,7 +78,7 @@ class Made:
         return self if all(map(operator.is_, copied, parts)) else make(*copied)
 
 
-class Transformed(Made, Generic[P, R]):
+class Transformed(Made[P, R]):
     """The result of transforming a function; it is called like ``call``, and is a method if the function is.
 
     Args:
@@ -87,13 +96,6 @@ class Transformed(Made, Generic[P, R]):
     @property
     def __signature__(self) -> inspect.Signature:
         return inspect.signature(self.__wrapped__)  # type: ignore[attr-defined]
-
-    @overload
-    def __get__(self, instance: None, owner=None) -> Transformed[P, R]: ...
-    @overload
-    def __get__(self, instance: object, owner=None) -> Callable[..., R]: ...
-    def __get__(self, instance, owner=None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
 
     def _made_of(self) -> tuple[Callable, tuple]:
         return self._transformation, (self.__wrapped__, *self._settings)  # type: ignore[attr-defined]

@@ -55,7 +55,7 @@ class Array(Protocol):
 
 
 class Number:
-    """What an op makes of numbers and lists: a tensor of the default backend, as type checkers see it.
+    """The type of an op's result for numbers and lists: a tensor of the default backend, for type checkers.
 
     It has what the tensors of all libraries have. No object is one: a protocol would also take variables, and the
     product of a number and a variable would not be a variable.

@@ -116,13 +116,13 @@ def test_links_between_pages_work(pages):
 @pytest.mark.repository
 def test_pages_name_their_language_and_have_tabs_for_both(pages):
     recipes, gradients = ((ROOT / "docs" / name).read_text() for name in ("recipes.md", "custom-gradients.md"))
-    tabs = pages.with_tabs(recipes)
+    tabs = pages.tabbed_text(recipes)
     for language in ("Python", "R"):
         item = f"{{tab-item}} {language}\n:sync: {language}\n\n```{language.lower()}\n"
         assert tabs.count(item) == len(re.findall(r"^```\n\n```r$", recipes, flags=re.M)) > 20
-    assert pages.with_language("Gradients", gradients) == "Gradients (Python)"
-    assert pages.with_language("Gradients in Python", gradients) == "Gradients in Python"
-    assert pages.with_language("Gradients", recipes) == pages.with_language("Gradients", "") == "Gradients"
+    assert pages.language_title("Gradients", gradients) == "Gradients (Python)"
+    assert pages.language_title("Gradients in Python", gradients) == "Gradients in Python"
+    assert pages.language_title("Gradients", recipes) == pages.language_title("Gradients", "") == "Gradients"
 
 
 # Pictures -------------------------------------------------------------------------------------------------------------

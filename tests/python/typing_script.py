@@ -89,13 +89,13 @@ def nll(p: Parameters) -> Variable:
     return ops.sum(0.5 * scaled**2 + p["log_sd"])
 
 
-def of_one(p: Parameters) -> Variable:
+def single_loss(p: Parameters) -> Variable:
     return ops.sum((p["m"] - y) ** 2)
 
 
-single = inference.fit(of_one, {"m": 0.0})
+single = inference.fit(single_loss, {"m": 0.0})
 assert_type(single.params["m"], np.float64)
-assert_type(inference.fit(of_one, {"m": [0.0]}).params["m"], Floats)
+assert_type(inference.fit(single_loss, {"m": [0.0]}).params["m"], Floats)
 found = inference.fit(nll, {"beta": start, "log_sd": 0.0}, nobs=50)
 assert_type(found.params["beta"], Number)
 intervals: Floats = found.conf_int(alpha=0.1)

@@ -12,10 +12,10 @@ import functools
 import inspect
 from collections.abc import Callable
 from types import CodeType, FunctionType
-from typing import Any, Generic, overload
+from typing import Any, overload
 
 from .. import _functions, _tree, backends
-from .._functions import with_argument_hints
+from .._functions import hint_arguments
 from ..annotations import P, R
 from ..autodiff.derivatives import derivatives_of
 from ..autodiff.variable import Variable, data_of
@@ -31,7 +31,7 @@ from .signatures import Arguments, Form
 def custom_gradient(f: Callable[P, tuple[R, Callable[..., Any]]], gradient: None = None) -> _Custom[P, R]: ...
 @overload
 def custom_gradient(f: Callable[P, R], gradient: Callable[..., Any]) -> _Custom[P, R]: ...
-@with_argument_hints
+@hint_arguments
 def custom_gradient(f: Callable, gradient: Callable | None = None) -> _Custom:
     """A function with a custom gradient, on every backend, to any order.
 
@@ -97,7 +97,7 @@ def custom_gradient(f: Callable, gradient: Callable | None = None) -> _Custom:
     return _Custom(f, gradient)
 
 
-class _Custom(_functions.Made, Generic[P, R]):
+class _Custom(_functions.Made[P, R]):
     """The function that :func:`custom_gradient` returns; a descriptor, so that methods can be decorated.
 
     Attributes:
@@ -117,13 +117,6 @@ class _Custom(_functions.Made, Generic[P, R]):
     def __signature__(self) -> inspect.Signature:
         """The signature, for callers that do not follow ``__wrapped__``, such as Keras' `Lambda`."""
         return inspect.signature(self.f)
-
-    @overload
-    def __get__(self, instance: None, owner=None) -> _Custom[P, R]: ...
-    @overload
-    def __get__(self, instance: object, owner=None) -> Callable[..., R]: ...
-    def __get__(self, instance, owner=None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
 
     def _made_of(self) -> tuple[Callable, tuple]:
         return _Custom, (self.f, self.gradient)

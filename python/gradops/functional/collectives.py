@@ -251,7 +251,7 @@ def _reduced(name: str, tree, axis_name):
 
 
 def _bound(name: str, axis_name) -> Any:
-    """What :data:`_axes` has of a name; None for a name that it does not have."""
+    """The entry of :data:`_axes` for a name, or None."""
     try:
         return _axes.get().get(axis_name)
     except TypeError:

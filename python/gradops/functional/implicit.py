@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .. import _tree, backends, ops
-from .._functions import with_argument_hints
+from .._functions import hint_arguments
 from ..autodiff.derivatives import derivatives_of
 from ..autodiff.variable import Variable, data_of, is_active, wrap
 from ..errors import ArgumentError, GradientError, ShapeError
@@ -40,7 +40,7 @@ GMRES_RESTART = 20
 """The number of vectors after which GMRES restarts."""
 
 
-@with_argument_hints
+@hint_arguments
 def fixed_point(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int = 1000):
     """The ``x`` with ``f(x, *theta) = x``, by iteration from ``x0``, differentiable in everything ``f`` depends on.
 
@@ -93,7 +93,7 @@ def fixed_point(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int
     return unknowns.solved(residual, _iterated("fixed_point", unknowns.vector_function, tol, most))
 
 
-@with_argument_hints
+@hint_arguments
 def root(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int = 100):
     """The ``x`` with ``f(x, *theta) = 0``, by Newton's method from ``x0``, differentiable in all that ``f`` uses.
 
@@ -139,7 +139,7 @@ def root(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int = 100)
     return unknowns.solved(residual, _iterated("root", newton, tol, most))
 
 
-@with_argument_hints
+@hint_arguments
 def argmin(f: Callable, x0, *theta, tol: float = 1e-8, max_iterations: int = 200):
     """A local minimum ``x`` of ``f(x, *theta)`` near ``x0``, differentiable in everything ``f`` depends on.
 
@@ -217,7 +217,7 @@ def minimum(f: Callable, x0, theta: tuple, tol, most: int, newton: Callable | No
     return unknowns.solved(slope, _iterated("argmin", descend, tol, most), _cg, newton)
 
 
-@with_argument_hints
+@hint_arguments
 def linear_solve(matvec: Callable, b, *, method: str = "gmres", tol: float = 1e-10, max_iterations: int | None = None):
     """The ``x`` with ``matvec(x) = b`` for a linear function, without forming its matrix.
 
@@ -383,7 +383,7 @@ def stepped(residual: Callable, inverse: Callable, x, rest=None, moves: bool = F
 
 
 def _order(x) -> int:
-    """The order to which the steps must be correct: the order of the series of ``x``, and MAX_ORDER for gradients."""
+    """The order up to which steps must be exact: that of the series of ``x``, plus MAX_ORDER for gradients."""
     order, is_recorded = 0, is_active(x)
     while hasattr(value := data_of(x), "coefficient"):  # a series, whose coefficients may be series or variables
         order, x = order + value.order, value.coefficient(0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .._functions import with_argument_hints
+from .._functions import hint_arguments
 from ..errors import ArgumentError, Position
 from ..ops import _checks
 from . import chunks, on_tape, point
@@ -23,7 +23,7 @@ STRATEGIES = ("reverse-mode", "forward-mode")
 
 
 @takes_structures("rows")
-@with_argument_hints
+@hint_arguments
 def jacobian(
     func: Callable,
     inputs,
@@ -136,7 +136,7 @@ def checked_chunk_size(name: str, chunk_size, sparse: bool = False) -> int | Non
 
 
 @takes_structures("squares")
-@with_argument_hints
+@hint_arguments
 def hessian(
     func: Callable,
     inputs,
@@ -215,7 +215,7 @@ def hessian(
 
 
 @takes_structures("pulled", v="outputs")
-@with_argument_hints
+@hint_arguments
 def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The value of ``func`` and the product of ``v`` with its Jacobian.
 
@@ -250,7 +250,7 @@ def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
 
 
 @takes_structures("pushed", v="inputs")
-@with_argument_hints
+@hint_arguments
 def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The value of ``func`` and the product of its Jacobian with ``v``, by forward mode.
 
@@ -289,7 +289,7 @@ def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
 
 
 @takes_structures("pulled", v="inputs")
-@with_argument_hints
+@hint_arguments
 def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The value of a scalar ``func`` and the product of its Hessian with ``v``: forward over reverse.
 
@@ -333,7 +333,7 @@ def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
 
 
 @takes_structures("pulled", v="inputs")
-@with_argument_hints
+@hint_arguments
 def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The value of a scalar ``func`` and the product of ``v`` with its Hessian: reverse over reverse.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, overload
 import numpy as np
 
 from .. import _tree, backends, config, dtypes
-from .._functions import Transformed, with_argument_hints
+from .._functions import Transformed, hint_arguments
 from ..annotations import P, R, X
 from ..autodiff.derivatives import derivatives_of
 from ..autodiff.modes import differentiated, lose_gradient
@@ -39,7 +39,7 @@ def value_and_grad(
 def value_and_grad(
     f: Callable[P, R], argnums: int | str | tuple[int | str, ...] = 0, has_aux: bool = False
 ) -> Transformed[P, tuple[R, Any]]: ...
-@with_argument_hints
+@hint_arguments
 def value_and_grad(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, has_aux: bool = False) -> Transformed:
     """A function that returns the value of ``f`` and its gradient.
 
@@ -138,7 +138,7 @@ def grad(
 def grad(
     f: Callable[P, Any], argnums: int | str | tuple[int | str, ...] = 0, has_aux: bool = False
 ) -> Transformed[P, Any]: ...
-@with_argument_hints
+@hint_arguments
 def grad(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, has_aux: bool = False) -> Transformed:
     """A function that returns the gradient of ``f``.
 
@@ -197,7 +197,7 @@ def grad(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, has_aux: b
     return Transformed(gradient, grad, f, argnums, has_aux)
 
 
-@with_argument_hints
+@hint_arguments
 def gradient(y, x):
     """The gradient of a scalar ``y``, or of a function, with respect to ``x``, differentiable again.
 

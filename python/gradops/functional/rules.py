@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any, Generic, overload
+from typing import Any
 
 from .. import _functions, _tree
 from .._scopes import changed
@@ -24,7 +24,7 @@ _running: ContextVar[tuple] = ContextVar("gradops_running_rules", default=())
 """The functions whose ``fwd`` is running, outermost first."""
 
 
-class custom_vjp(_functions.Made, Generic[P, R], is_public=True):
+class custom_vjp(_functions.Made[P, R], is_public=True):
     """A function with a custom derivative in reverse mode: a forward function and a backward one.
 
     Put ``@custom_vjp`` before the function, and call ``f.defvjp(fwd, bwd)``. ``fwd`` takes the arguments of the
@@ -91,13 +91,6 @@ class custom_vjp(_functions.Made, Generic[P, R], is_public=True):
         self.rules: tuple | None = None
         functools.update_wrapper(self, fun)
         self.fun, self._arguments = fun, Arguments(fun)
-
-    @overload
-    def __get__(self, instance: None, owner=None) -> custom_vjp[P, R]: ...
-    @overload
-    def __get__(self, instance: object, owner=None) -> Callable[..., R]: ...
-    def __get__(self, instance, owner=None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
 
     def __getattr__(self, name: str):
         return inner_rule_setter(self, name)
@@ -211,7 +204,7 @@ def _custom_vjp(fun: Callable, nondiff_argnums: tuple[int, ...], rules: tuple | 
     return made
 
 
-class custom_vmap(_functions.Made, Generic[P, R], is_public=True):
+class custom_vmap(_functions.Made[P, R], is_public=True):
     """A function with a rule of its own for :func:`gradops.vmap`.
 
     Put ``@custom_vmap`` before the function and ``@f.def_vmap`` before its rule. ``rule(axis_size, in_batched, *args)``
@@ -265,13 +258,6 @@ class custom_vmap(_functions.Made, Generic[P, R], is_public=True):
         self.rule: Callable | None = None
         functools.update_wrapper(self, fun)
         self.fun, self._arguments = fun, Arguments(fun)
-
-    @overload
-    def __get__(self, instance: None, owner=None) -> custom_vmap[P, R]: ...
-    @overload
-    def __get__(self, instance: object, owner=None) -> Callable[..., R]: ...
-    def __get__(self, instance, owner=None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
 
     def __getattr__(self, name: str):
         return inner_rule_setter(self, name)

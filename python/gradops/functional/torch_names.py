@@ -211,7 +211,7 @@ def stack_module_state(models) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _torch_of(name: str, argument: str, *modules) -> Any:
     """PyTorch, if all of ``modules`` are its modules."""
-    torch: Any = sys.modules.get("torch")  # imported by whoever made a module
+    torch: Any = sys.modules.get("torch")  # a module exists only if PyTorch has been imported
     for module in modules:
         if torch is None or not isinstance(module, torch.nn.Module):
             raise ArgumentTypeError(

@@ -9,12 +9,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Generic, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
 from .. import _functions, _tree, backends
-from .._functions import Transformed, with_argument_hints
+from .._functions import Transformed, hint_arguments
 from .._scopes import changed
 from ..annotations import P, R, X
 from ..autodiff.modes import no_grad
@@ -89,7 +89,7 @@ class _Run:
 def vjp(f: Callable[..., R], *primals, has_aux: Literal[False] = False) -> tuple[R, Callable[[Any], tuple]]: ...
 @overload
 def vjp(f: Callable[..., tuple[R, X]], *primals, has_aux: bool) -> tuple[R, Callable[[Any], tuple], X]: ...
-@with_argument_hints
+@hint_arguments
 def vjp(f: Callable, *primals, has_aux: bool = False) -> Any:
     """The value of ``f`` and its pullback, a function from cotangents of the value to gradients.
 
@@ -144,7 +144,7 @@ def vjp(f: Callable, *primals, has_aux: bool = False) -> Any:
 def linearize(f: Callable[..., R], *primals, has_aux: Literal[False] = False) -> tuple[R, Callable[..., R]]: ...
 @overload
 def linearize(f: Callable[..., tuple[R, X]], *primals, has_aux: bool) -> tuple[R, Callable[..., R], X]: ...
-@with_argument_hints
+@hint_arguments
 def linearize(f: Callable, *primals, has_aux: bool = False) -> Any:
     """The value of ``f`` and its pushforward, a linear function from the arguments' tangents to the value's.
 
@@ -190,7 +190,7 @@ def linearize(f: Callable, *primals, has_aux: bool = False) -> Any:
 def jvp(f: Callable[..., R], primals, tangents, has_aux: Literal[False] = False) -> tuple[R, R]: ...
 @overload
 def jvp(f: Callable[..., tuple[R, X]], primals, tangents, has_aux: bool) -> tuple[R, R, X]: ...
-@with_argument_hints
+@hint_arguments
 def jvp(f: Callable, primals, tangents, has_aux: bool = False) -> Any:
     """The value of ``f`` and the product of its Jacobian with ``tangents``, by forward mode.
 
@@ -306,7 +306,7 @@ def _check_linear(run: _Run, pull: Callable) -> None:
         raise GradientError("`linear_transpose`: `f` must be linear in its arguments.", argument="f")
 
 
-@with_argument_hints
+@hint_arguments
 def jacobian(
     f: Callable[P, Any],
     argnums: int | str | tuple[int | str, ...] = 0,
@@ -370,7 +370,7 @@ def hessian(
     has_aux: bool = False,
     chunk_size: int | None = None,
 ) -> Transformed[P, Any]: ...
-@with_argument_hints
+@hint_arguments
 def hessian(
     f: Callable,
     argnums: int | str | tuple[int | str, ...] = 0,
@@ -457,7 +457,7 @@ def _derivative(name: str, derived: Callable, f: Callable, argnums, has_aux: boo
     return derivative
 
 
-@with_argument_hints
+@hint_arguments
 def hvp(f: Callable, primals, tangents):
     """The gradient of ``f`` and the product of its Hessian with ``tangents``: forward over reverse.
 
@@ -491,7 +491,7 @@ def hvp(f: Callable, primals, tangents):
     return jvp(grad(f, tuple(range(len(primals))) if several else 0), primals, tangents)
 
 
-@with_argument_hints
+@hint_arguments
 def vmap(
     f: Callable[P, R],
     in_axes: Any = 0,
@@ -659,7 +659,7 @@ _MAX_NESTING = 20
 """The number of times a rule may run inside itself; more is an endless recursion."""
 
 
-class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
+class custom_jvp(_functions.Made[P, R], is_public=True):
     """A function with a custom derivative in forward mode; reverse mode follows by transposition.
 
     Put ``@custom_jvp`` before the function and ``@f.defjvp`` before its rule. ``rule(primals, tangents)`` gets two
@@ -728,13 +728,6 @@ class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
         self.symbolic_zeros = False
         functools.update_wrapper(self, fun)
         self.fun, self._arguments = fun, Arguments(fun)
-
-    @overload
-    def __get__(self, instance: None, owner=None) -> custom_jvp[P, R]: ...
-    @overload
-    def __get__(self, instance: object, owner=None) -> Callable[..., R]: ...
-    def __get__(self, instance, owner=None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
 
     def _made_of(self) -> tuple[Callable, tuple]:
         return _custom_jvp, (self.fun, self.nondiff_argnums, self.rule, self.symbolic_zeros)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .. import _display, _scipy, _tree, ops
 from .._display import track
-from .._functions import with_argument_hints
+from .._functions import hint_arguments
 from .._names import add_elsewhere
 from ..annotations import Number
 from ..autodiff.variable import data_of
@@ -81,7 +81,7 @@ def fit(
 ) -> Fit[Number]: ...
 @overload
 def fit(nll: Callable[..., Any], start: Any, data: Any = None, **options: Unpack[Options]) -> Fit[Any]: ...
-@with_argument_hints
+@hint_arguments
 def fit(
     nll: Callable,
     start,

@@ -65,7 +65,7 @@ class Transform:
         self.name, self._forward, self._inverse, self._log_jacobian = name, forward, inverse, log_jacobian
 
     _source: str | tuple | None = None
-    """What pickle reads instead of the functions: a name in this module, or a function of it with arguments."""
+    """The source from which pickle restores the functions: a name in this module, or its function with arguments."""
 
     def __reduce_ex__(self, protocol):
         return self._source or super().__reduce_ex__(protocol)

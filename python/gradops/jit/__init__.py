@@ -17,7 +17,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 
-from .._functions import with_argument_hints
+from .._functions import hint_arguments
 from ..annotations import P, R
 from ..errors import ArgumentError, ArgumentTypeError, Given, JitError, TypeOf
 from .compiled import Compiled
@@ -25,7 +25,7 @@ from .compiled import Compiled
 __all__ = ["JitError", "jit"]
 
 
-@with_argument_hints
+@hint_arguments
 def jit(
     f: Callable[P, R],
     static_argnums: int | tuple[int, ...] = (),

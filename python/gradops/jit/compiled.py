@@ -17,7 +17,7 @@ import time
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Generic, overload
+from typing import Any
 
 import numpy as np
 
@@ -86,7 +86,7 @@ class Programs(dict):
         return [*self.older.values(), *self.values()]
 
 
-class Compiled(_functions.Made, Generic[P, R]):
+class Compiled(_functions.Made[P, R]):
     """A function that is traced once for each signature of its arguments.
 
     Args:
@@ -160,14 +160,6 @@ class Compiled(_functions.Made, Generic[P, R]):
     @property
     def __signature__(self) -> inspect.Signature:
         return inspect.signature(self.f)
-
-    @overload
-    def __get__(self, instance: None, owner=None) -> Compiled[P, R]: ...
-    @overload
-    def __get__(self, instance: object, owner=None) -> Callable[..., R]: ...
-    def __get__(self, instance, owner=None) -> Any:
-        """Return the function bound to an object, as a method is."""
-        return self if instance is None else functools.partial(self, instance)
 
     def _made_of(self) -> tuple[Callable, tuple]:
         """Pickle without the programs; another process compiles them again."""

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ... import _tree, backends
-from ..._functions import Transformed, with_argument_hints
+from ..._functions import Transformed, hint_arguments
 from ..._scopes import Ends, changed
 from ...annotations import P, R, X
 from ...autodiff.derivatives import derivatives_of
@@ -116,7 +116,7 @@ class gradient_checkpoint_scope(_Scope):
             return stack.pop_all()
 
 
-@with_argument_hints
+@hint_arguments
 def checkpoint(f: Callable[P, R], policy: policies.Policy | str | None = None) -> Transformed[P, R]:
     """``f``, saving only its arguments and what ``policy`` selects for the backward pass, which runs ``f`` again.
 
