@@ -392,6 +392,13 @@ def test_complex_roots_and_logarithms_of_real_matrices():
         assert np.iscomplexobj(want)
 
 
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_logarithm_of_a_matrix_that_is_not_finite_is_nan(value):
+    # SciPy's loop has no end for an infinite element.
+    assert np.isnan(linalg.logm(np.array([[1.0, value], [0.0, 2.0]]))).all()
+    assert np.isnan(gradops.grad(lambda x: ops.sum(linalg.logm([[x]])))(value))
+
+
 def test_matrix_power_has_a_derivative_by_the_exponent():
     y = gradops.grad(lambda t: ops.sum(linalg.fractional_matrix_power(REGULAR, t)))(0.3)
     want = np.sum(scipy.linalg.logm(REGULAR) @ scipy.linalg.fractional_matrix_power(REGULAR, 0.3)).real

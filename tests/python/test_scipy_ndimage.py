@@ -9,6 +9,7 @@ from scipy_checks import QUICK, agree, compare, complex_of, each_case, each_prog
 
 import gradops
 from gradops import ops
+from gradops.errors import GradopsError
 from gradops.scipy import ndimage
 from gradops.scipy.ndimage import filters, measurements
 
@@ -99,6 +100,22 @@ def test_constants():
         np.testing.assert_array_equal(found, want)
     found = ndimage.distance_transform_edt(LABELS)
     np.testing.assert_array_equal(found, scipy.ndimage.distance_transform_edt(LABELS))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int64", "float32"])
+def test_metric_of_numbers_of_any_dtype(dtype):
+    # SciPy reads the bytes of the metric as truth values.
+    x = np.pad(np.ones((5, 7)), 1)
+    metric = scipy.ndimage.generate_binary_structure(2, 1)
+    want = scipy.ndimage.distance_transform_cdt(x, "taxicab")
+    np.testing.assert_array_equal(ndimage.distance_transform_cdt(x, metric.astype(dtype)), want)
+
+
+@pytest.mark.parametrize("metric", [-1, [0, 1, 0], np.ones((3, 3, 3)), np.full((3, 3), "a"), object()])
+def test_metric_of_another_rank_is_an_error(metric):
+    # SciPy reads and writes outside its memory.
+    with pytest.raises(GradopsError, match=r"`metric` must be 'chessboard'.* of the shape \(3, 3\)"):
+        ndimage.distance_transform_cdt(np.ones((4, 5)), metric)
 
 
 @pytest.mark.parametrize("name", ["generic_laplace", "generic_gradient_magnitude"])

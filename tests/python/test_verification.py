@@ -342,6 +342,17 @@ def test_error_above_rounding_is_a_fault(factor):
     assert not agreement.agree([want[:-1]], [want], outputs(np.exp, x))
 
 
+@pytest.mark.parametrize(("dtype", "accepts"), [("float64", True), ("complex128", True), ("float32", False)])
+def test_programs_of_many_rows_may_differ_by_more_without_another_run(dtype, accepts):
+    want = np.array([1.0, 2.0], dtype)
+    got = want * (1 + 1000 * np.finfo(dtype).eps)
+    calls = []
+    assert agreement.agree([got], [want], lambda rounding: calls.append(1) or [want], 10_000) is accepts
+    assert bool(calls) is not accepts
+    assert not agreement.agree([got], [want], lambda rounding: [want], 1)
+    assert not agreement.agree([want * (1 + 1e6 * np.finfo(dtype).eps)], [want], lambda rounding: [want], 10_000)
+
+
 def test_booleans_and_indices_are_compared_except_for_ties():
     x = np.array([1.0, 2.0, 3.0])
     assert not agreement.agree([np.int64(1)], [np.int64(2)], outputs(lambda x: np.argmax(x), x))

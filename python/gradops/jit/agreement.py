@@ -8,6 +8,7 @@ how far they move this result. (Stochastic arithmetic: https://doi.org/10.1016/0
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -21,7 +22,11 @@ from ..errors import MismatchError, MismatchWarning
 from ..ops._dispatch import facts_of
 
 CLOSE = 16
-"""Units of rounding below which a difference is accepted without running the reference executor again."""
+"""Units of rounding below which a difference is accepted without running the reference executor again.
+
+In double precision they are multiplied by the square root of the number of rows, as rounding errors are independent. In
+single precision they are not: 1,000 units are 1e-4 there, which may be a wrong number.
+"""
 RUNS = 8
 """Runs of the reference executor with random rounding."""
 ALLOWED = 64
@@ -37,15 +42,16 @@ def checks() -> bool:
     return config.check() != "off"
 
 
-def agree(got: list, want: list, rounded: Callable[[Callable], list] | None = None) -> bool:
+def agree(got: list, want: list, rounded: Callable[[Callable], list] | None = None, rows: int = 1) -> bool:
     """True if results equal the reference executor's, up to rounding.
 
     Args:
         rounded: the reference executor as a function of a :class:`Rounding`; without it the bits must be the same.
+        rows: the number of rows that it runs.
     """
     if len(got) != len(want):
         return False
-    doubtful = [i for i, (x, y) in enumerate(zip(got, want)) if not _are_close(x, y, CLOSE if rounded else 0)]
+    doubtful = [i for i, (x, y) in enumerate(zip(got, want)) if not _are_close(x, y, rows if rounded else 0)]
     if not doubtful or rounded is None:
         return not doubtful
     if any(not _are_of_one_kind(got[i], want[i]) for i in doubtful):
@@ -147,8 +153,8 @@ def _are_of_one_kind(x, y) -> bool:
     return isinstance(x, (np.ndarray, np.generic)) and x.shape == y.shape and x.dtype == y.dtype
 
 
-def _are_close(x: Any, y: Any, units: int) -> bool:
-    """True if results are equal, or differ by a few units of rounding."""
+def _are_close(x: Any, y: Any, rows: int) -> bool:
+    """True if results are equal, or differ by the rounding to expect of a number of rows; 0 stands for equal bits."""
     if not isinstance(y, (np.ndarray, np.generic)) or not isinstance(x, (np.ndarray, np.generic)):
         return x is y or type(x) is type(y) and bool(np.all(x == y))
     if not _are_of_one_kind(x, y):
@@ -157,8 +163,9 @@ def _are_close(x: Any, y: Any, units: int) -> bool:
         return y.dtype == object or bool(np.array_equal(x, y))
     if np.array_equal(x, y, equal_nan=True):
         return True
-    if not units:
+    if not rows:
         return False
+    units = CLOSE * math.isqrt(rows) if y.dtype.char in "dD" else CLOSE
     a, b = np.asarray(x), np.asarray(y)
     with np.errstate(all="ignore"):
         differs = ~_are_same(a, b)

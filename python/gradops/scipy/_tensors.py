@@ -89,8 +89,16 @@ def wrong(
     return kind(f"`{of}`: `{argument}` must {must}{seen}.", argument=argument, hint=hint)
 
 
-def constant(path: str, *, name: str | None = None) -> Callable[..., Any]:
-    """Return SciPy's function at a path such as ``signal.butter``, for known numbers; its result is a constant."""
+def constant(
+    path: str, *, name: str | None = None, prepare: Callable[[dict[str, Any]], None] | None = None
+) -> Callable[..., Any]:
+    """Return SciPy's function at a path such as ``signal.butter``, for known numbers; its result is a constant.
+
+    Args:
+        path: the place below ``scipy``.
+        name: the function's name, if it differs from SciPy's.
+        prepare: gets the arguments by name; converts or refuses those with which SciPy would read the wrong memory.
+    """
     found = path.rpartition(".")[2]
     title = f"scipy.{path}"
 
@@ -102,6 +110,8 @@ def constant(path: str, *, name: str | None = None) -> Callable[..., Any]:
             raise _signature_error(title, scipys, wrong, kwargs) from None
         for key, value in bound.arguments.items():
             bound.arguments[key] = _known(title, key, value)
+        if prepare is not None:
+            prepare(bound.arguments)
         try:
             return scipys(*bound.args, **bound.kwargs)
         except Exception as error:

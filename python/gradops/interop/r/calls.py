@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import inspect
 import operator
-import pkgutil
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -321,10 +322,14 @@ def variable(data, requires_grad: bool, role: str | None, parameter: bool = Fals
 
 
 def _found(path: str) -> Any:
-    try:
-        return operator.attrgetter(path)(gradops)
-    except AttributeError:  # in a module that is imported on first use
-        return pkgutil.resolve_name(f"gradops.{path}")
+    """Return an object of gradops by its dotted name, and import the private modules on the way."""
+    # Asking a module for a name that it does not have yet would import all modules, to look for a similar name.
+    found: Any = gradops
+    for name in path.split("."):
+        if isinstance(found, ModuleType) and name not in vars(found) and name not in getattr(found, "__all__", ()):
+            importlib.import_module(f"{found.__name__}.{name}")
+        found = getattr(found, name)
+    return found
 
 
 def attribute(path: str) -> Callable:

@@ -98,6 +98,8 @@ def _real(function):
 
 def _logarithm(x):
     """Return SciPy's logarithm and restore NumPy's random state: SciPy's norm estimates draw random numbers."""
+    if not np.isfinite(x).all():  # SciPy takes square roots until the matrix is near the identity, so without end
+        return np.full(x.shape, np.nan)
     state = np.random.get_state()
     try:
         return _scipy.linalg.logm(x)

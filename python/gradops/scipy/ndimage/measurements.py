@@ -6,6 +6,7 @@ The last two take known numbers and have no derivatives.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,24 @@ distance_transform_bf distance_transform_cdt distance_transform_edt extrema find
 histogram iterate_structure label maximum_position minimum_position value_indices watershed_ift
 """.split()
 globals().update({name: constant(f"ndimage.{name}") for name in KNOWN})
+
+
+def _prepare_metric(given: dict[str, Any]) -> None:
+    """Convert a metric to truth values; raise an error if it has another rank than the input.
+
+    SciPy checks neither. It reads the bytes of any array as truth values, and beyond the end of a smaller one.
+    """
+    metric = given.get("metric", "chessboard")
+    if isinstance(metric, str):
+        return
+    shape = (3,) * np.ndim(given["input"])
+    known = np.asarray(metric)
+    if known.shape != shape or known.dtype.kind not in "biuf":
+        raise wrong("metric", f"be 'chessboard', 'taxicab', or numbers of the shape {shape}", metric, ShapeError)
+    given["metric"] = known != 0
+
+
+distance_transform_cdt = constant("ndimage.distance_transform_cdt", prepare=_prepare_metric)
 
 __all__ = [
     *KNOWN,
