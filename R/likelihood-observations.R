@@ -303,7 +303,7 @@ one_step_residuals <- function(
   with_observations(scope, tensor_aware(parameter_function(f, parameters$layout, parameters$is_list, data))(values))
   n <- length(scope$names)
   check_marked(scope$names)
-  turns <- turns(scope$names)
+  scope$turns <- turns <- turns(scope$names)
   if (method == "gaussian") {
     found <- gaussian_residuals(f, parameters, data, values, scope, turns)
   } else {
@@ -367,7 +367,8 @@ check_support <- function(names, kinds, y, comes, range, support, discrete) {
 }
 
 count_families <- c(
-  "binom", "pois", "geom", "nbinom", "hyper", "binom_robust", "nbinom_robust", "nbinom2", "compois", "compois2"
+  "binom", "pois", "geom", "nbinom", "hyper", "binom_robust", "nbinom_robust", "nbinom2", "compois", "compois2",
+  "multinom"
 )
 
 positive_families <- c("lnorm", "exp", "gamma", "weibull", "chisq", "f", "tweedie", "beta")
@@ -376,10 +377,10 @@ weighing_scope <- function(method) {
   tails <- method == "cdf"
   scope <- observation_scope(function(x, name, places, family, given, before) {
     is_normal <- family %in% c("mvnorm", "gmrf") && !tails
-    if (family %in% c("multinom", "mvnorm", "gmrf", "autoreg") && !is_normal) {
+    if (family %in% c("mvnorm", "gmrf", "autoreg") && !is_normal) {
       refuse_observed(name, sprintf("has no one-step residuals for `d%s()`; for normal ones use `gaussian`", family))
     }
-    if (tails && (family == "hyper" || !exists(paste0("p", family), mode = "function"))) {
+    if (tails && !has_tails(family)) {
       refuse_observed(name, sprintf("has no `cdf` residuals for `d%s()`; use `integral`", family))
     }
     scope$seen[places] <- TRUE
@@ -391,6 +392,11 @@ weighing_scope <- function(method) {
     if (is.null(weights)) {
       return(plain_density(x, name, places, family, given))
     }
+    is_multinomial <- family == "multinom"
+    if (is_multinomial) {
+      given <- binomials_of(x, scope$turns[places], given)
+      family <- "binom"
+    }
     tail <- function(lower) {
       do.call(paste0("p", family), c(list(x), given, lower.tail = lower, log.p = TRUE), quote = TRUE)
     }
@@ -399,13 +405,31 @@ weighing_scope <- function(method) {
       return(marginal_normal(as.vector(x) + weights$shift[places], weights$keep[places], given))
     }
     flat_one <- function(x) if (length(x) == length(places)) flat(x) else x
-    if (!tails) {
-      return(weights$keep[places] * flat_one(log_density(family, as.vector(x) + weights$shift[places], given)))
+    found <- if (tails) {
+      weights$keep[places] * flat_one(log_density(family, x, given)) + weights$below[places] * flat_one(tail(TRUE)) +
+        weights$above[places] * flat_one(tail(FALSE))
+    } else {
+      weights$keep[places] * flat_one(log_density(family, as.vector(x) + weights$shift[places], given))
     }
-    weights$keep[places] * flat_one(log_density(family, x, given)) + weights$below[places] * flat_one(tail(TRUE)) +
-      weights$above[places] * flat_one(tail(FALSE))
+    if (is_multinomial) sum(found) else found
   })
   scope
+}
+
+has_tails <- function(family) {
+  family == "multinom" || family != "hyper" && exists(paste0("p", family), mode = "function")
+}
+
+# The sizes and probabilities of the cells of a multinomial density, each given the cells that are added before it.
+binomials_of <- function(x, turns, given) {
+  order <- order(replace(turns, turns == 0, Inf)) # 0: never added
+  last <- length(x)
+  size <- numeric(last)
+  size[order] <- as.double(given$size %||% sum(x)) - c(0, cumsum(x[order])[-last])
+  prob <- given$prob[order]
+  left <- rev(cumsum(rev(prob)))
+  prob <- c(prob[-last] / left[-last], 1) # exactly 1, as its logarithms are 0 and minus infinity
+  list(size = size, prob = prob[order(order)])
 }
 
 # The sum of the log densities of normal vectors, the rows of `x`, for the elements with weight 1 in `keep`; elements

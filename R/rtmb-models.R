@@ -140,7 +140,12 @@ settings_without_effect <- list(
 refuse_unknown <- function(of, given, call) {
   unknown <- setdiff(rlang::names2(given)[!vapply(given, isFALSE, NA)], settings_without_effect[[of]])
   if (length(unknown) > 0L) {
-    refuse_parameters(unknown[1L], sprintf("is not an argument of `%s()`; see `?attach_rtmb`", of), call)
+    why <- if (unknown[1L] == "ridge.correct") {
+      "is an experiment of RTMB, a correction of terms of Laplace's approximation, that gradops does not have"
+    } else {
+      sprintf("is not an argument of `%s()`; see `?attach_rtmb`", of)
+    }
+    refuse_parameters(unknown[1L], why, call)
   }
 }
 

@@ -58,3 +58,10 @@ ad_value <- function(x, force = FALSE) {
 
 # TRUE while a function is differentiated or compiled.
 ad_context <- function() inside() > 0
+
+is_rtmb <- function(object, class2) {
+  if (missing(class2)) return(methods::is(object))
+  identical(class2, "advector") && is_any_tensor(object) || methods::is(object, class2)
+}
+
+values_rtmb <- function(x) if (is_any_tensor(x)) op_stop_gradient(x) else x

@@ -83,8 +83,8 @@ summary.gradops_sdreport <- function(
     random = cbind(object$par.random, sqrt(as.double(object$diag.cov.random))),
     report = cbind(object$value, as.double(object$sd))
   )
-  select <- chosen(select)
-  shown <- if (select == "all") names(tables) else select
+  shown <- chosen(select, several = TRUE)
+  if ("all" %in% shown) shown <- names(tables)
   table <- do.call(rbind, tables[shown])
   colnames(table) <- c("Estimate", "Std. Error")
   if (!is.null(object$unbiased) && "report" %in% shown) {

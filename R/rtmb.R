@@ -15,7 +15,8 @@
 #'   `value.best`, `random`, `lfixed()`, `parList()`, `spHess()` and so on. `random.start` and `inner.control` may be
 #'   set but have no effect: the search for the mode starts at the previous mode.
 #' - `sdreport(obj)`, with `summary()`, `print()` and `as.list(x, "Est")`: estimates, reports and their standard errors.
-#' - In the objective: `getAll()`, `REPORT()`, `ADREPORT()`, `OBS()`, `y %~% dnorm(mu, sd)`, `AD()`, `ADoverload()`.
+#' - In the objective: `getAll()`, `REPORT()`, `ADREPORT()`, `OBS()`, `y %~% dnorm(mu, sd)`, `AD()`, `ADoverload()`,
+#'   `is(x, "advector")`.
 #' - `oneStepPredict()` and `checkConsistency()`: residuals, and a check of the gradient on simulated data.
 #' - `MakeTape()` with its methods `jacobian()`, `jacfun()`, `laplace()`, `newton()`; `DataEval()`, `ADjoint()`.
 #' - `dmvnorm()`, `dgmrf()`, `dautoreg()`, `dseparable()`, `unstructured()`; `dbinom_robust()`, `dnbinom2()`,
@@ -91,10 +92,11 @@ rtmb_functions <- function() {
     MakeADFun = make_ad_fun, sdreport = sd_report, checkConsistency = check_consistency,
     oneStepPredict = one_step_predict, getAll = get_all, REPORT = report_rtmb, ADREPORT = ad_report_rtmb,
     OBS = obs_rtmb, `%~%` = tilde_rtmb, ADoverload = ad_overload, AD = ad_value, advector = function(x) x,
-    ad_context = ad_context, relist = relist_rtmb, MakeTape = make_tape, GetTape = get_tape, TapeConfig = tape_config,
-    DataEval = data_eval, ADjoint = ad_joint, dseparable = dseparable, unstructured = unstructured,
-    GK = gauss_kronrod, LA = laplace_method, SR = sequential_reduction, logspace_add = logspace_add,
-    logspace_sub = logspace_sub, interpol1Dfun = interpol1Dfun, interpol2Dfun = interpol2Dfun, expAv = expAv
+    is = is_rtmb, getValues = values_rtmb, Term = function(x) x, ad_context = ad_context, relist = relist_rtmb,
+    MakeTape = make_tape, GetTape = get_tape, TapeConfig = tape_config, DataEval = data_eval, ADjoint = ad_joint,
+    dseparable = dseparable, unstructured = unstructured, GK = gauss_kronrod, LA = laplace_method,
+    SR = sequential_reduction, logspace_add = logspace_add, logspace_sub = logspace_sub,
+    interpol1Dfun = interpol1Dfun, interpol2Dfun = interpol2Dfun, expAv = expAv
   )
 }
 

@@ -766,3 +766,46 @@ test_each("elements of normal vectors have separate one-step-ahead residuals", {
     }
   }
 })
+
+test_each("cells of multinomial counts have residuals given the cells before them", {
+  local_rtmb()
+  x <- c(4, 1, 7, 3)
+  prob <- c(0.3, 0.1, 0.4, 0.2)
+  obj <- MakeADFun(function(p) -dmultinom(OBS(x), prob = prob * exp(p$a), log = TRUE), list(a = 0.2), silent = TRUE)
+  obj$fn(obj$par)
+  for (subset in list(1:4, c(3, 1, 2))) {
+    size <- sum(x) - c(0, cumsum(x[subset])[-length(subset)])
+    left <- 1 - c(0, cumsum(prob[subset])[-length(subset)])
+    bound <- function(x) qnorm(pbinom(x, size, pmin(prob[subset] / left, 1)))
+    found <- lapply(c("cdf", "oneStepGeneric"), function(method) {
+      oneStepPredict(obj, method = method, discrete = TRUE, subset = subset)$residual
+    })
+    expect_equal(found[[1]], found[[2]], tolerance = 1e-6)
+    expect_true(all(found[[1]] > bound(x[subset] - 1) & found[[1]] < bound(x[subset])))
+  }
+  expect_error(oneStepPredict(obj), "are counts", class = "gradops_error_argument")
+})
+
+test_each("names that RTMB's tests use", {
+  local_rtmb()
+  seen <- NULL
+  f <- function(p) {
+    seen <<- c(is(p$a, "advector"), is(1, "advector"), is(1, "numeric"))
+    sum(Term(p$a^2)) * getValues(p$a) + 0 * length(is(1))
+  }
+  obj <- MakeADFun(f, list(a = 3), silent = TRUE)
+  expect_equal(as.vector(obj$gr(2)), 8)
+  expect_identical(seen, c(TRUE, FALSE, TRUE))
+  expect_error(MakeADFun(f, list(a = 3), ridge.correct = TRUE), "experiment of RTMB", class = "gradops_error_argument")
+  y <- c(1.5, 2, 3)
+  g <- function(p) {
+    ADREPORT(exp(p$s))
+    -sum(dnorm(y, p$m, exp(p$s), log = TRUE))
+  }
+  obj <- MakeADFun(g, list(m = 2, s = 0), silent = TRUE)
+  obj$fn(obj$par)
+  all <- summary(sdreport(obj))
+  expect_identical(summary(sdreport(obj), c("fixed", "report")), all)
+  expect_identical(summary(sdreport(obj), "report"), all[3, , drop = FALSE])
+  expect_identical(rownames(summary(sdreport(obj), c("report", "fixed"))), rownames(all)[c(3, 1, 2)])
+})
