@@ -122,6 +122,29 @@ def test_model_with_random_effects():
     assert GROUP[-1] == 5
 
 
+@pytest.mark.parametrize("overflow", ["nan", "inf", "none"])
+def test_profile_interval_of_the_logarithm_of_a_variance_of_0(overflow):
+    # The standard error is some thousands, so the first steps leave the range of exp().
+    y = np.array([1.0, 1.1, 0.9, 1.2])
+    squares = np.sum((y - y.mean()) ** 2)
+
+    def nll(p):
+        v = 1 + (ops.softplus(p["s"]) if overflow == "none" else ops.exp(p["s"]))
+        one = ops.exp(p["s"]) / ops.exp(p["s"]) if overflow == "nan" else 1.0
+        return one * (2 * ops.log(v) + ops.sum((y - p["a"]) ** 2) / (2 * v))
+
+    def root(v):
+        return 2 * np.log(v) + squares / (2 * v) - squares / 2 - scipy.stats.chi2.ppf(0.95, 1) / 2
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = fit(nll, {"a": 1.0, "s": -3.0}).conf_int(method="profile")
+    excess = scipy.optimize.brentq(root, 1, 10) - 1
+    upper = np.log(np.expm1(excess)) if overflow == "none" else np.log(excess)
+    np.testing.assert_allclose(found[1], [-np.inf, upper], rtol=1e-4)  # the fit stops at a positive variance
+    assert np.isfinite(found[0]).all()
+
+
 def test_parameters_at_bounds_have_no_standard_error():
     y = np.array([1.0, 2.0, 4.0])
 

@@ -574,7 +574,8 @@ class Fit(Generic[V]):
         Args:
             alpha: 1 minus the confidence level.
             method: ``"wald"`` uses standard errors; ``"profile"`` the likelihood ratio, with the other parameters
-                estimated again for each value. An end that is not found within 50 standard errors is infinite.
+                estimated again for each value. An end is infinite if it is not found within 50 standard errors, or
+                where the likelihood can be computed.
 
         Raises:
             ArgumentError: an unknown method; ``alpha`` is not between 0 and 1.
@@ -637,8 +638,11 @@ class Fit(Generic[V]):
         def excess(by: float) -> float:
             nonlocal others
             held = Held(self.model, k, self.theta[k] + by)
-            others, _ = minimum(held, others, lower, upper)
-            return held.value_and_grad(others)[0] - self.value
+            found, _ = minimum(held, others, lower, upper)
+            value = held.value_and_grad(found)[0]
+            if np.isfinite(value):
+                others = found
+            return value - self.value
 
         return excess
 
@@ -652,12 +656,18 @@ class Fit(Generic[V]):
             return grown(side * distance) - z * z / 2
 
         room = (limit - self.theta[k]) * side
-        near, far = 0.0, min(z * se, room)
-        while excess(far) < 0:
-            if far >= room or far > 50 * se:
-                return float(limit) if np.isfinite(limit) else side * np.inf
-            near, far = far, min(1.5 * far, room)
-        return float(self.theta[k] + side * _scipy.optimize.brentq(excess, near, far, xtol=1e-9 * se, rtol=1e-9))
+        near, far, beyond = 0.0, min(z * se, room), np.inf
+        while not (value := excess(far)) >= 0 or value == np.inf:
+            if value < 0:
+                if far >= room or far > 50 * se:
+                    return float(limit) if np.isfinite(limit) else side * np.inf
+                near, far = far, min(1.5 * far, room, (far + beyond) / 2)
+            else:  # a likelihood that overflows, at a standard error as large as that of the logarithm of a variance 0
+                beyond, far = far, (near + far) / 2
+            if beyond - near < 1e-3 * max(near, 1e-6 * se):
+                return side * np.inf
+        end = _scipy.optimize.brentq(excess, near, far, xtol=1e-9 * min(se, far), rtol=1e-9)
+        return float(self.theta[k] + side * end)
 
     def summary(self) -> Summary:
         """Return a table of the estimates, and the problems of the fit.
