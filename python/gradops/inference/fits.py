@@ -631,18 +631,17 @@ class Fit(Generic[V]):
     def _excess(self, k: int) -> Callable[[float], float]:
         """Return the profile's increase as a function of a parameter's distance from the estimate.
 
-        Each search starts from the result of the one before.
+        Each search starts from the result of the one before. NaN where the likelihood cannot be computed there.
         """
         others, (lower, upper) = np.delete(self.theta, k), (np.delete(b, k) for b in self._bounds)
 
         def excess(by: float) -> float:
             nonlocal others
             held = Held(self.model, k, self.theta[k] + by)
-            found, _ = minimum(held, others, lower, upper)
-            value = held.value_and_grad(found)[0]
-            if np.isfinite(value):
-                others = found
-            return value - self.value
+            if not np.isfinite(held.value_and_grad(others)[0]):
+                return np.nan
+            others, _ = minimum(held, others, lower, upper)
+            return held.value_and_grad(others)[0] - self.value
 
         return excess
 
@@ -657,7 +656,7 @@ class Fit(Generic[V]):
 
         room = (limit - self.theta[k]) * side
         near, far, beyond = 0.0, min(z * se, room), np.inf
-        while not (value := excess(far)) >= 0 or value == np.inf:
+        while not (value := excess(far)) >= 0:
             if value < 0:
                 if far >= room or far > 50 * se:
                     return float(limit) if np.isfinite(limit) else side * np.inf
