@@ -9,6 +9,7 @@ between saved states (Griewank 1992; Serban & Hindmarsh 2005). The time of an ev
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
 from collections.abc import Callable
@@ -67,6 +68,12 @@ class Equation:
             )
         return ops.reshape(slope, (self.size,))
 
+    def with_args(self, args: tuple) -> Equation:
+        """Return the equation with other arguments."""
+        found = copy.copy(self)
+        found.args = found.held = args
+        return found
+
     def value(self, t, y):
         """Return the slope on numbers."""
         slope = self.problem._called(self.time(t), (self.problem.tensor(y), *self.held))
@@ -89,7 +96,7 @@ class Equation:
         return numbers(self.name, self.y0, "y0").astype(complex if self.complex else float)
 
 
-def _replayed(equation: Equation, method: str, y, ends: np.ndarray, times, places, rule: str, keep=True) -> tuple:
+def _replayed(whole: Equation, method: str, y, ends: np.ndarray, times, places, rule: str, keep=True) -> tuple:
     """Repeat the steps between ``ends`` on tensors; return lists of the solution there and at ``places``.
 
     Args:
@@ -101,13 +108,13 @@ def _replayed(equation: Equation, method: str, y, ends: np.ndarray, times, place
         keep: False to return nothing at the ends.
     """
     kind = getattr(_scipy.integrate, method)
-    slope = ops.convert_to_tensor(equation(times[0], y))
+    slope = ops.convert_to_tensor(whole(times[0], y))
     y = first = ops.cast(y, ops.dtype(slope))
     count, wanted = len(ends) - 1, _outputs(ends, places)
     size = math.isqrt(count - 1) + 1 if rule == "checkpoints" and count else max(count, 1)
 
-    def steps(begin: int, y, slope):
-        at_ends, outputs = [], []
+    def steps(begin: int, y, slope, args):
+        at_ends, outputs, equation = [], [], whole.with_args(args)
         for i in range(begin, min(begin + size, count)):
             t, step = times[i], times[i + 1] - times[i]
             new, stages = _stepped(kind, equation, t, step, y, slope)
@@ -122,7 +129,7 @@ def _replayed(equation: Equation, method: str, y, ends: np.ndarray, times, place
     found, at_ends = [], [first]
     for begin in range(0, count, size):
         run = functools.partial(steps, begin)
-        y, slope, outputs, more = (checkpoint(run) if rule == "checkpoints" else run)(y, slope)
+        y, slope, outputs, more = (checkpoint(run) if rule == "checkpoints" else run)(y, slope, whole.args)
         found, at_ends = found + outputs, at_ends + more
     order = [k for i in range(count) for k, _ in wanted.get(i, [])]
     return at_ends, [found[k] for k in np.argsort(order)]
@@ -215,11 +222,14 @@ def _adjoint_solution(equation: Equation, y0, method: str, options: dict, values
     size = equation.size
     own = {k: v for k, v in options.items() if k in ("rtol", "atol", "max_step") and np.ndim(v) == 0}
 
-    def right(t, y, parameters):
+    def with_parameters(parameters) -> Equation:
         given = list(leaves)
         for i, parameter in zip(places, parameters):
             given[i] = parameter
-        return equation._shaped(equation.problem._called(t, (y, *unflatten(structure, given))))
+        return equation.with_args(unflatten(structure, given))
+
+    def right(t, y, parameters):
+        return with_parameters(parameters)(t, y)
 
     def run(y0, *parameters):
         slope = ops.convert_to_tensor(right(equation.time(at[0]), y0, parameters))  # detects closed-over tensors
@@ -235,27 +245,30 @@ def _adjoint_solution(equation: Equation, y0, method: str, options: dict, values
         return ops.concatenate(slopes(t, state[:size], state[size : 2 * size], parameters))
 
     @functools.lru_cache(1)
-    def again(begin: int, end: int):
+    def again(begin: int, end: int, known: Equation):
         """Return the solution between two times, on numbers."""
-        span = (at[begin], at[end])
-        found = _scipy.integrate.solve_ivp(equation.value, span, values[:, begin], method, None, True, **options)
-        return _checked(equation, found).sol
+        span, more = (at[begin], at[end]), dict(options)
+        if more.get("jac") == equation.jacobian:
+            more["jac"] = known.jacobian
+        return _checked(
+            equation, _scipy.integrate.solve_ivp(known.value, span, values[:, begin], method, None, True, **more)
+        ).sol
 
-    def along(i: int) -> Callable:
+    def along(i: int, known: Equation, parameters: list) -> Callable:
         """Return the slope of the adjoint and the sums on the interval that ends at a time."""
         after = int(np.searchsorted(saved, i))
-        between = again(saved[after - 1], saved[after] if after < len(saved) else len(at) - 1)
-        held = [ops.stop_gradient(leaves[k]) for k in places]
+        between = again(saved[after - 1], saved[after] if after < len(saved) else len(at) - 1, known)
 
         def slope(t, state):
-            y = equation.problem.tensor(between(float(numbers(equation.name, t, "t"))))
-            return slopes(t, y, state[:size], held)[1]
+            y = equation.problem.tensor(between(float(ops.convert_to_numpy(t))))
+            return slopes(t, y, state[:size], parameters)[1]
 
         return slope
 
     def gradient(y0, *parameters, upstream):
         values = differentiable(y0, *parameters)
-        adjoint = ops.zeros_like(y0)
+        adjoint, held = ops.zeros_like(y0), [ops.stop_gradient(p) for p in parameters]
+        known = with_parameters(held)
         sums = [ops.zeros_like(ops.reshape(p, (-1,))) for p in parameters]
         sums = equation.factor(ops.concatenate(sums)) if sums else ops.zeros_like(y0[:0])
         for i in range(len(at) - 1, 0, -1):
@@ -266,7 +279,7 @@ def _adjoint_solution(equation: Equation, y0, method: str, options: dict, values
             if saved is None:
                 state = ops.concatenate([values[:, i], state])
             else:
-                state, function, given, first = ops.stop_gradient(state), along(i), (), 0
+                state, function, given, first = ops.stop_gradient(state), along(i, known, held), (), 0
             back = solve_ivp(
                 function, (at[i], at[i - 1]), state, method, [at[i - 1]], args=given, gradient="adjoint", **own
             )
@@ -300,6 +313,7 @@ def _first_order(inputs: list, values: list) -> list:
             hint='`gradient="adjoint"`',
         )
 
+    values = ops.stop_gradient(values)
     return custom_gradient(lambda *_: values, error)(*inputs)
 
 
@@ -308,12 +322,13 @@ class Constant:
 
     Args:
         found: SciPy's result.
+        steps: pairs of the time and the solution at the ends of steps, if they are noted.
         t_span, t_eval: the user's times.
         rule: ``gradient`` of :func:`solve_ivp`.
     """
 
-    def __init__(self, equation: Equation, method: str, options: dict, found, t_span, t_eval, rule: str):
-        self.equation, self.method, self.options, self.rule = equation, method, options, rule
+    def __init__(self, equation: Equation, method: str, options: dict, found, steps: list, t_span, t_eval, rule: str):
+        self.equation, self.method, self.options, self.rule, self.steps = equation, method, options, rule, steps
         self.t, self.y, self.sol, self.terminated = np.asarray(found.t), found.y, found.sol, found.status == 1
         self.t_span, self.t_eval = t_span, t_eval
         self.event_times = [float(t) for ts in found.t_events or [] for t in ts]
@@ -338,11 +353,10 @@ class Constant:
 
 
 class Recorded(Constant):
-    """The solution by repeated steps of an explicit method; ``sol`` gives the steps if the outputs are others."""
+    """The solution by repeated steps of an explicit method."""
 
     def outputs(self) -> tuple:
-        steps = [] if self.sol is None else self.sol.interpolants
-        self.ends = np.array([steps[0].t_old, *[step.t for step in steps]]) if steps else self.t
+        self.ends = np.array([t for t, _ in self.steps])
         self.times = self._times(self.ends)
         times = self._asked(self.times)
         places = [] if self.t_eval is None else list(zip(self.t, times))
@@ -386,19 +400,14 @@ class Adjoint(Constant):
         if connected(self.t_span[0]):
             y0 = _moved(equation, self.t_span[0], y0, -_offset(self.t_span[0]))
         if self.rule == "checkpoints":
-            steps = self.t if self.sol is None else self.sol.ts
-            saved = list(steps[:: math.isqrt(len(steps))])
-        at = np.array([start, *saved, *places])
-        values = [equation.start(), *[self.at_number(t) for t in saved], *values]
+            saved = self.steps[:: math.isqrt(len(self.steps))]
+        at = np.array([start, *[t for t, _ in saved], *places])
+        values = [equation.start(), *[y for _, y in saved], *values]
         order = np.argsort(at if last >= start else -at, kind="stable")
         back = np.argsort(order)
         saved = sorted(back[: 1 + len(saved)]) if self.rule == "checkpoints" else None
         y = _adjoint_solution(equation, y0, self.method, self.options, np.stack(values, 1)[:, order], at[order], saved)
         return ops.take(y, back[len(back) - len(places) :], 1)
-
-    def at_number(self, t: float) -> np.ndarray:
-        """Return SciPy's solution at a time."""
-        return self.y[:, np.flatnonzero(self.t == t)[0]] if self.sol is None else self.sol(t)
 
     def between(self, places):
         low, high = self.sol.t_min, self.sol.t_max
@@ -492,15 +501,28 @@ def solve_ivp(
         options = {"jac": equation.jacobian, **options}
     crossings = None if events is None else [_event(equation, event) for event in _listed(events)]
     moving = _moving(equation, t_span, t_eval)
-    needs_steps = moving and rule != "adjoint" and (wanted is not None or events is not None)
-    found = _scipy.integrate.solve_ivp(
-        equation.value, ends, equation.start(), method, wanted, dense_output or needs_steps,
-        crossings and [value for _, value in crossings], False, **options,
-    )  # fmt: skip
     kind = Constant
-    if moving and found.success:
+    if moving:
         kind = Recorded if method in EXPLICIT and rule != "adjoint" else Adjoint
-    solved = kind(equation, method, options, found, t_span, t_eval, rule)
+    steps: list = []
+
+    def step(t, y):
+        """Note the end of a step: SciPy calls an event function there, and this one is never 0."""
+        steps.append((t, y if kind is Adjoint else None))
+        return 1.0
+
+    noted = [step] if moving and rule != "adjoint" else []
+    found = _scipy.integrate.solve_ivp(
+        equation.value, ends, equation.start(), method, wanted, dense_output,
+        [*noted, *[value for _, value in crossings or []]] or None, False, **options,
+    )  # fmt: skip
+    if noted:
+        del found.t_events[0], found.y_events[0]
+    if crossings is None:
+        found.t_events = found.y_events = None
+    if not found.success:
+        kind = Constant
+    solved = kind(equation, method, options, found, steps, t_span, t_eval, rule)
     times, found.y, at_events = solved.outputs()
     if crossings is not None:
         problems = [problem for (problem, _), ts in zip(crossings, found.t_events) for _ in ts]
