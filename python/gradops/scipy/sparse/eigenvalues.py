@@ -145,8 +145,8 @@ def eigsh(
         rng: accepted and ignored.
 
     Returns:
-        The eigenvalues, a tensor (k,), mostly in ascending order, and unless ``return_eigenvectors`` is False the eigenvectors as
-        columns, a tensor (n, k). float32 matrices are computed in float32.
+        The eigenvalues, a tensor (k,), mostly in ascending order, and unless ``return_eigenvectors`` is False the
+        eigenvectors as columns, a tensor (n, k).
 
     Raises:
         ShapeError: a matrix that is not square; a ``v0`` of the wrong size.
