@@ -126,7 +126,8 @@ def _replayed(whole: Equation, method: str, y, ends: np.ndarray, times, places, 
             y = new
         return y, slope, outputs, at_ends
 
-    found, at_ends = [], [first]
+    found: list = []
+    at_ends = [first]
     for begin in range(0, count, size):
         run = functools.partial(steps, begin)
         y, slope, outputs, more = (checkpoint(run) if rule == "checkpoints" else run)(y, slope, whole.args)
@@ -393,20 +394,20 @@ class Adjoint(Constant):
         y = found[:, :count] if count else self.equation.problem.tensor(self.y)  # SciPy's for no times
         return times, _shifted(self.equation, self.t, y, times), columns
 
-    def _solution(self, places: list, values: list):
+    def _solution(self, places: list, values: Any):
         """Return the solution at numbers, in any order, with SciPy's values there."""
-        equation, y0, saved = self.equation, self.equation.y0, []
+        equation, y0 = self.equation, self.equation.y0
         start, last = (float(numbers(equation.name, t, "t_span")) for t in self.t_span)
         if connected(self.t_span[0]):
             y0 = _moved(equation, self.t_span[0], y0, -_offset(self.t_span[0]))
-        if self.rule == "checkpoints":
-            saved = self.steps[:: math.isqrt(len(self.steps))]
+        saved = self.steps[:: math.isqrt(len(self.steps))] if self.rule == "checkpoints" else []
         at = np.array([start, *[t for t, _ in saved], *places])
         values = [equation.start(), *[y for _, y in saved], *values]
         order = np.argsort(at if last >= start else -at, kind="stable")
         back = np.argsort(order)
-        saved = sorted(back[: 1 + len(saved)]) if self.rule == "checkpoints" else None
-        y = _adjoint_solution(equation, y0, self.method, self.options, np.stack(values, 1)[:, order], at[order], saved)
+        indices = sorted(back[: 1 + len(saved)]) if self.rule == "checkpoints" else None
+        values = np.stack(values, 1)[:, order]
+        y = _adjoint_solution(equation, y0, self.method, self.options, values, at[order], indices)
         return ops.take(y, back[len(back) - len(places) :], 1)
 
     def between(self, places):
@@ -696,8 +697,8 @@ def odeint(
             ends = (times[0], times[-1])
             options["rtol"] = np.minimum(options["rtol"], 1e-6)  # these steps give only the derivatives
             steps = _scipy.integrate.solve_ivp(equation.value, ends, equation.start(), "DOP853", **options)
-            ends, places = _times(equation, steps.t, limits), list(zip(times, asked))
-            y = _replayed(equation, "DOP853", equation.y0, steps.t, ends, places, rule, False)[1]
+            at_ends, places = _times(equation, steps.t, limits), list(zip(times, asked))
+            y = _replayed(equation, "DOP853", equation.y0, steps.t, at_ends, places, rule, False)[1]
             y = ops.stack(y, axis=1)
             y = constant_like(values.T, y) + (y - ops.stop_gradient(y))
         y = ops.transpose(y)
