@@ -21,13 +21,16 @@
 #' @param method One of `"lsoda"`, `"bdf"`, `"lsode"`, `"vode"`, `"radau"`, `"ode45"`, `"ode23"`, `"rk4"`, `"euler"`.
 #' @param rtol,atol Bounds on a step's relative and absolute error: numbers; `atol` may have one for each element of
 #'   `y`.
+#' @param rootfunc A function of the time, the state, `parms` and `...` that returns numbers. The solution ends where the
+#'   first of them is 0, other than at the first time, and this time and state are the last row. Not with `"rk4"` and
+#'   `"euler"`.
 #' @param hini,hmax The first and the largest step size; by default the method chooses them.
 #' @param ... Further arguments of `func`.
-#' @returns A matrix with a row for each of `times`. Its columns are `time`, the elements of `y`, and the further
+#' @returns A matrix with a row for each of `times`, or each before the root and one for the root. Its columns are `time`, the elements of `y`, and the further
 #'   numbers that `func` gives. It is a tensor if any argument or result of `func` is one.
 #' @section Gradient:
 #' The solution has derivatives with respect to `y`, `parms` and `times`, which are as accurate as the solution: set
-#' `rtol` and `atol`. `"ode45"` and `"ode23"` record their steps; `"rk4"` and `"euler"` are ordinary code. These four
+#' `rtol` and `atol`. The time of a root has derivatives, by the implicit function theorem, to third order. `"ode45"` and `"ode23"` record their steps; `"rk4"` and `"euler"` are ordinary code. These four
 #' have derivatives of all orders, also with respect to variables that `func` closes over. The implicit methods solve
 #' the adjoint equation backwards (Pontryagin 1962; Chen et al. 2018), which gives derivatives with respect to `y`,
 #' `times` and the elements of `parms`.
@@ -47,9 +50,16 @@
 #' at <- c(beta = 1.5, gamma = 0.5)
 #' ode(c(S = 0.99, I = 0.01), 0:3, infected, at)
 #' gradient(function(p) ode(c(S = 0.99, I = 0.01), 0:3, infected, p)[4, "I"], at)
+#' # the time at which a ball hits the ground
+#' fall <- function(t, y, gravity) list(c(y[["speed"]], -gravity))
+#' landing <- function(gravity) {
+#'   found <- ode(c(height = 5, speed = 0), c(0, 9), fall, gravity, rootfunc = function(t, y, p) y[["height"]])
+#'   found[2, "time"]
+#' }
+#' gradient(landing, 9.8)
 #' @export
 ode <- function(y, times, func, parms = NULL, method = "lsoda", rtol = 1e-6, atol = 1e-6, ..., hini = NULL,
-                hmax = NULL) {
+                hmax = NULL, rootfunc = NULL) {
   check_function(func)
   check_ode(y, times, method, ...names())
   n <- length(y)
@@ -68,16 +78,22 @@ ode <- function(y, times, func, parms = NULL, method = "lsoda", rtol = 1e-6, ato
   fixed <- c("euler", "rk4")
   if (method %in% fixed) {
     if (!is.null(hini) || !is.null(hmax)) unsupported("hini", "and `hmax` are not used: `times` gives the steps.")
+    if (!is.null(rootfunc)) unsupported("rootfunc", "needs a method that finds its steps, such as \"lsoda\".")
     rows <- fixed_steps(y, times, function(t, y) rates(t, y, parms)$slope, method)
   } else {
     options <- list(rtol = rtol, atol = atol)
     options$first_step <- hini
     options$max_step <- hmax
-    rows <- adaptive_steps(y, times, rates, parms, first$slope, ode_methods[[method]], options)
+    root <- if (!is.null(rootfunc)) function(t, y, parms) rootfunc(t, y, parms, ...)
+    rows <- adaptive_steps(y, times, rates, parms, first$slope, ode_methods[[method]], options, root)
+    if (!is.null(root)) {
+      times <- rows[, 1L]
+      rows <- rows[, -1L, drop = FALSE]
+    }
   }
   further <- first$more
   if (length(further) > 0L) {
-    by_row <- lapply(seq_along(times), function(i) {
+    by_row <- lapply(seq_len(nrow(rows)), function(i) {
       do.call(c, unname(lapply(rates(times[i], labelled(rows[i, ], names(y)), parms)$more, as.vector)))
     })
     rows <- do.call(cbind, list(rows, do.call(rbind, by_row)))
@@ -105,7 +121,7 @@ ode_others <- c(
 
 # Arguments of deSolve's that would change the result, so they raise an error.
 ode_refused <- c(
-  "jacfunc", "jactype", "rootfunc", "events", "forcings", "lags", "dllname", "initfunc", "initforc", "initpar", "rpar",
+  "jacfunc", "jactype", "events", "forcings", "lags", "dllname", "initfunc", "initforc", "initpar", "rpar",
   "ipar", "nout", "outnames", "fcontrol", "tcrit", "mf", "mass", "res", "hmin", "maxsteps", "maxord", "maxordn",
   "maxords", "verbose", "ynames"
 )
@@ -146,29 +162,38 @@ fixed_steps <- function(y, times, slope, method) {
 
 labelled <- function(x, names) if (is_any_tensor(x)) with_names(x, names) else stats::setNames(x, names)
 
-# The solution, one row per time, by SciPy's methods, which choose their steps on numbers. Tensors of `parms` are
+# The solution, one row per time, by SciPy's methods, which choose their steps on numbers; with `root` until there, and
+# with the times in the first column. Tensors of `parms` are
 # arguments of the equation, as the adjoint equation has derivatives only with respect to arguments.
-adaptive_steps <- function(y, times, rates, parms, slope, method, options) {
+adaptive_steps <- function(y, times, rates, parms, slope, method, options, root = NULL) {
   labels <- names(y)
+  at_root <- if (!is.null(root)) root(times[1L], y, parms)
+  solve <- function(right, crossing, ...) {
+    if (is.null(root)) return(call_core("interop.r.stats.solution", right, ...))
+    call_core("interop.r.stats.solution_to_root", right, crossing, length(at_root), ...)
+  }
   parts <- if (is.list(parms)) parms else list(parms)
   moving <- which(vapply(parts, is_any_tensor, TRUE))
-  if (!any_tensor(y, times, slope) && length(moving) == 0L) {
+  if (!any_tensor(y, times, slope, at_root) && length(moving) == 0L) {
     right <- function(t, y) as.double(rates(as.vector(t), stats::setNames(as.vector(y), labels), parms)$slope)
     if (method %in% c("LSODA", "BDF", "Radau")) options["jac"] <- list(NULL) # finite differences: `right` is plain
-    return(plain_numbers(call_core(
-      "interop.r.stats.solution", callback(right, take = r_numbers), as.double(y), as.double(times), list(), method,
-      options
+    crossing <- function(t, y) as.double(root(as.vector(t), stats::setNames(as.vector(y), labels), parms))
+    return(plain_numbers(solve(
+      callback(right, take = r_numbers), callback(crossing, take = r_numbers), as.double(y), as.double(times), list(),
+      method, options
     )))
   }
   if (is_any_tensor(slope) && is.null(known_values(slope))) {
     needs_values("`ode()`", "In compiled code use the method \"rk4\", with `times` close enough for it.", NULL)
   }
-  right <- function(t, y, ...) {
-    parts[moving] <- Map(function(part, like) with_names(part, names(like)), list(...), parts[moving])
-    rates(t, with_names(y, labels), if (is.list(parms)) parts else parts[[1L]])$slope
+  with_parts <- function(f) {
+    callback(differentiated(function(t, y, ...) {
+      parts[moving] <- Map(function(part, like) with_names(part, names(like)), list(...), parts[moving])
+      f(t, with_names(y, labels), if (is.list(parms)) parts else parts[[1L]])
+    }, new.env()))
   }
-  call_core(
-    "interop.r.stats.solution", callback(differentiated(right, new.env())), operand(y), operand(times),
+  solve(
+    with_parts(function(...) rates(...)$slope), with_parts(root), operand(y), operand(times),
     lapply(unname(parts[moving]), operand), method, options
   )
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.integrate
@@ -284,6 +286,225 @@ def test_adjoint_of_odeint_with_respect_to_times(backend):
     np.testing.assert_allclose(numpy(found), want, 1e-5)
 
 
+# Events, dense output and checkpoints ---------------------------------------------------------------------------------
+
+
+def falling(t, y, height, gravity):
+    return [y[1], -gravity]
+
+
+def ground(t, y, height, gravity):
+    return y[0]
+
+
+ground.terminal, ground.direction = True, -1
+
+
+def landing(height, gravity, settings):
+    """Return the time and the speed of a falling ball at the ground, as an event and as the end of the solution."""
+    found = integrate.solve_ivp(
+        falling, (0.0, 9.0), [height, 0.0], events=ground, args=(height, gravity), rtol=1e-8, atol=1e-10, **settings
+    )
+    return ops.stack([found.t_events[0][0], found.t[-1], found.y_events[0][0, 1], found.y[1, -1]])
+
+
+def landed(height, gravity):
+    time, speed = ops.sqrt(2 * height / gravity), -ops.sqrt(2 * height * gravity)
+    return ops.stack([time, time, speed, speed])
+
+
+EXACT = [{}, {"gradient": "checkpoints"}, {"gradient": "adjoint"}, {"method": "DOP853"}]
+STIFF = [{"method": "LSODA"}, {"method": "Radau", "gradient": "checkpoints"}]
+
+
+@pytest.mark.parametrize("settings", EXACT + STIFF)
+def test_terminal_event_of_a_falling_ball(settings):
+    how = {"argnums": (0, 1), "strategy": "reverse-mode"}
+    found = gradops.jacobian(lambda h, g: landing(h, g, settings), **how)(5.0, 9.8)
+    for got, want in zip(found, gradops.jacobian(landed, **how)(5.0, 9.8)):
+        np.testing.assert_allclose(got, want, 1e-7)
+    if settings in EXACT:
+        second = functional.hessian(lambda g: landing(5.0, g, settings)[0] + landing(5.0, g, settings)[3], 9.8)
+        np.testing.assert_allclose(second, functional.hessian(lambda g: landed(5.0, g)[0] + landed(5.0, g)[3], 9.8))
+
+
+def test_orders_of_derivatives_of_event_times():
+    def third(f):
+        return functional.grad(functional.grad(functional.grad(lambda g: f(g)[0])))
+
+    at = third(lambda g: landing(5.0, g, {}))
+    np.testing.assert_allclose(at(9.8), third(lambda g: landed(5.0, g))(9.8), 1e-7)
+    with pytest.raises(GradientError, match="order above 3"):
+        functional.grad(at)(9.8)
+
+
+@pytest.mark.short_cases(1, "jax", "tensorflow")
+@pytest.mark.parametrize("backend", BACKENDS[1:])
+@pytest.mark.parametrize(
+    "settings", [EXACT[0], *(pytest.param(x, marks=pytest.mark.long) for x in (EXACT[1], EXACT[2], STIFF[1]))]
+)
+def test_events_on_libraries(settings, backend):
+    weights = np.array([1.0, 2.0, 0.5, -1.0])
+
+    def loss(g):
+        return ops.sum(landing(5.0, g, settings) * tensors(weights, backend))
+
+    found = functional.grad(loss)(tensors(np.asarray(9.8), backend))
+    assert gradops.backends.backend_of(found).name == backend
+    np.testing.assert_allclose(numpy(found), functional.grad(lambda g: ops.sum(landed(5.0, g) * weights))(9.8), 1e-6)
+
+
+def up(t, y, a):
+    return y[0]
+
+
+def still(t, y, a):
+    return y[1]
+
+
+up.direction, still.terminal = 1, 4
+CROSSED = [
+    {},
+    {"t_eval": [0.5, 1.0, 30 / 7]},
+    {"t_eval": [0.5, 1.0, 30 / 7], "gradient": "checkpoints"},
+    {"t_eval": [15.0]},
+    {"gradient": "adjoint", "t_eval": [0.5]},
+    {"gradient": "checkpoints", "method": "LSODA"},
+]
+
+
+def outcomes(module, a, settings):
+    given = {k: v for k, v in settings.items() if module is integrate or k != "gradient"}
+    found = module.solve_ivp(
+        swing, (0.0, 20.0), [0.3, 1.0], events=[up, still], args=(a,), dense_output=True, rtol=1e-7, atol=1e-9, **given
+    )
+    return [found.t, found.y, *found.t_events, *found.y_events, found.sol(1.3), found.sol([1.3, 0.2, 2.0])]
+
+
+@pytest.mark.parametrize(
+    "settings", [pytest.param(x, marks=[pytest.mark.long] * ("LSODA" in x.values())) for x in CROSSED]
+)
+def test_events_and_dense_output_match_scipy_and_differences(settings):
+    want = outcomes(scipy.integrate, 4.0, settings)
+    for a, exact in ((4.0, True), (gradops.Variable(4.0, requires_grad=True), False)):
+        for got, values in zip(outcomes(integrate, a, settings), want):
+            got = got.detach().numpy() if isinstance(got, gradops.Variable) else np.asarray(got)
+            assert got.shape == np.shape(values)
+            np.testing.assert_allclose(got, values, *((0, 0) if exact else (1e-12, 1e-12)))
+
+    def loss(a):
+        t, y, ups, stills, y_ups, y_stills, one, several = outcomes(integrate, a, settings)
+        more = ops.sum(y[:, -1]) if len(t) else 0.0
+        return ops.sum(ups) + 2 * stills[1] + ops.sum(y_ups) + y_stills[3, 0] + ops.sum(one) + several[0, 1] + more
+
+    def closed(a):
+        """Return the same of the harmonic oscillator with frequency ``sqrt(a)``."""
+        w = ops.sqrt(a)
+
+        def y(t):
+            return ops.stack([0.3 * ops.cos(w * t) + ops.sin(w * t) / w, ops.cos(w * t) - 0.3 * w * ops.sin(w * t)])
+
+        first = ops.arctan2(1.0, 0.3 * w)
+        crossings, stills = (1.5 * np.pi + first) / w, [(first + k * np.pi) / w for k in range(4)]
+        ends = {0: stills[3], 3: 30 / 7, 1: 0.5}[0 if "t_eval" not in settings else len(settings["t_eval"])]
+        more = ops.sum(y(ends)) if settings.get("t_eval") != [15.0] else 0.0
+        rest = ops.sum(y(1.3)) + y(0.2)[0] + more
+        return crossings + 2 * stills[1] + ops.sum(y(crossings)) + y(stills[3])[0] + rest
+
+    np.testing.assert_allclose(loss(4.0), closed(4.0), 1e-5)
+    np.testing.assert_allclose(functional.grad(loss)(4.0), functional.grad(closed)(4.0), 1e-4)
+
+
+@pytest.mark.parametrize("settings", [{}, {"method": "LSODA"}, {"t_eval": [], "gradient": "checkpoints"}])
+def test_dense_output_by_time_and_parameters(settings):
+    """The derivative of dense output by time is the right-hand side, also if nothing else moves."""
+
+    def at(t, a):
+        precise = {"dense_output": True, "rtol": 1e-9, "atol": 1e-11}
+        found = integrate.solve_ivp(lambda t, y, a: -a * t * y, (0.0, 2.0), [1.0], args=(a,), **precise, **settings)
+        return ops.sum(found.sol(t))
+
+    def closed(t, a):
+        return ops.sum(ops.exp(-a * t * t / 2))
+
+    for t in (0.7, np.array([1.9, 0.4])):
+        for got, want in zip(*(functional.grad(f, argnums=(0, 1))(t, 1.3) for f in (at, closed))):
+            np.testing.assert_allclose(got, want, 1e-6)
+        np.testing.assert_allclose(functional.grad(lambda t: at(t, 1.3))(t), functional.grad(closed)(t, 1.3), 1e-6)
+
+
+def test_event_function_with_a_parameter_of_its_own():
+    def passed(level):
+        found = integrate.solve_ivp(lambda t, y: -y, (0.0, 3.0), [1.0], events=lambda t, y: y[0] - level, rtol=1e-9)
+        return found.t_events[0][0]
+
+    assert gradops.autodiff.gradcheck(passed, (np.array(0.4),), atol=1e-4)
+    np.testing.assert_allclose(functional.grad(passed)(0.4), -1 / 0.4, 1e-6)
+    np.testing.assert_allclose(functional.grad(functional.grad(passed))(0.4), 1 / 0.4**2, 1e-6)
+
+
+def test_checkpoints_bound_the_memory_of_the_backward_pass():
+    def end(a, gradient):
+        y0 = np.ones(20_000)
+        return ops.sum(integrate.solve_ivp(
+            lambda t, y: -a * y * y, (0.0, 1.0), y0, t_eval=[1.0], max_step=1 / 50, gradient=gradient).y)  # fmt: skip
+
+    peaks, found = {}, {}
+    for gradient in ("steps", "checkpoints"):
+        tracemalloc.start()
+        a = gradops.Variable(0.7, requires_grad=True)
+        end(a, gradient).backward()
+        found[gradient] = a.grad.data
+        peaks[gradient] = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    np.testing.assert_allclose(found["checkpoints"], found["steps"], 1e-13)
+    np.testing.assert_allclose(found["steps"], -20_000 / 1.7**2, 1e-4)
+    assert peaks["checkpoints"] < 0.3 * peaks["steps"]
+
+
+@pytest.mark.parametrize("method", ["BDF", pytest.param("Radau", marks=pytest.mark.long), "LSODA"])
+def test_checkpoints_of_a_stiff_equation(method):
+    """Solved backwards, this solution grows by a factor ``exp(200)``."""
+
+    def end(a):
+        return integrate.solve_ivp(
+            lambda t, y, a: [-200 * (y[0] - a * ops.cos(t))], (0.0, 1.0), [0.0], method, [0.5, 1.0], args=(a,),
+            rtol=1e-5, atol=1e-7, gradient="checkpoints",
+        ).y[0, -1]  # fmt: skip
+
+    np.testing.assert_allclose(functional.grad(end)(2.0), (200**2 * np.cos(1) + 200 * np.sin(1)) / (200**2 + 1), 1e-4)
+    with pytest.raises(GradientError, match="first derivatives in reverse mode only"):
+        functional.grad(functional.grad(end))(2.0)
+
+
+def test_checkpoints_of_odeint():
+    def end(a):
+        return integrate.odeint(lambda y, t: -a * y, [1.0], [0.0, 1.0, 2.0], gradient="checkpoints")[-1, 0]
+
+    np.testing.assert_allclose(functional.grad(end)(0.7), -2 * np.exp(-1.4), 1e-6)
+
+
+def test_errors_of_events_and_dense_output():
+    def flat(a):
+        return integrate.solve_ivp(lambda t, y: 0 * y, (0.0, 1.0), [a - 1.0], events=lambda t, y: y[0]).t_events[0][0]
+
+    with pytest.raises(GradientError, match="no slope along the solution"):
+        functional.grad(flat)(1.0)
+
+    def outside(a, **settings):
+        return integrate.solve_ivp(swing, (0, 1), [1, 0], args=(a,), dense_output=True, **settings).sol(1.5)[0]
+
+    np.testing.assert_allclose(outside(1.0), np.cos(1.5), 0.1)  # SciPy extrapolates
+    with pytest.raises(ArgumentError, match="between 0.0 and 1.0"):
+        functional.grad(lambda a: outside(a, gradient="adjoint"))(1.0)
+    with pytest.raises(ShapeError, match="number or vector"):
+        integrate.solve_ivp(swing, (0, 1), [1, 0], args=(1.0,), dense_output=True).sol(np.ones((2, 2)))
+    with pytest.raises(ArgumentError, match="'steps', 'checkpoints', 'adjoint' or None"):
+        integrate.solve_ivp(swing, (0, 1), [1, 0], args=(1.0,), gradient="step")
+    with pytest.raises(JitError, match="not known in a compiled function"):
+        gradops.jit(lambda g: landing(5.0, g, {})[0])(np.array(9.8))
+
+
 def turning(t, y, a):
     """Return the right-hand side of a complex equation; ``a`` is real."""
     a, t = (ops.cast(ops.convert_to_tensor(x), "complex128") for x in (a, t))
@@ -404,10 +625,6 @@ def test_errors():
         integrate.solve_ivp(swing, (0, 1), [1.0, 0.0], "Euler", args=(1.0,))
     with pytest.raises(ArgumentError, match="must give 2 numbers"):
         integrate.solve_ivp(lambda t, y: y[:1], (0, 1), [1.0, 0.0])
-    with pytest.raises(ArgumentError, match="`dense_output` has no derivative"):
-        functional.grad(lambda a: integrate.solve_ivp(swing, (0, 1), [1, 0], args=(a,), dense_output=True).y[0, -1])(
-            1.0
-        )
     with pytest.raises(AttributeError, match="shooting"):
         integrate.solve_bvp  # noqa: B018
     with pytest.raises(JitError, match="not known in a compiled function"):

@@ -11,7 +11,7 @@ from scipy_checks import agree
 
 import gradops
 from gradops import functional, ops
-from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, ShapeError
+from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, GradientError, ShapeError
 from gradops.jit.native.machine import machine
 from gradops.scipy import sparse
 from gradops.scipy.sparse import _columns, _factor, _ops
@@ -381,6 +381,124 @@ def test_sparse_hessians_can_be_used_as_matrices():
     np.testing.assert_allclose(found, 4.0)
 
 
+# Eigenvalues and singular values --------------------------------------------------------------------------------------
+
+PLACES = RNG.integers(0, 9, (2, 20))
+ELEMENTS, OTHER = RNG.normal(size=20), RNG.normal(size=(9, 3))
+
+
+def symmetric(values, module=sparse):
+    A = module.csr_array((values, (ROWS, COLUMNS)), shape=(4, 4))
+    return A + A.T
+
+
+def spread(values, module=sparse):
+    """Return a symmetric matrix of nine rows with eigenvalues of both signs."""
+    A = module.csr_array((values, PLACES), shape=(9, 9))
+    return A + A.T + module.diags_array(np.arange(-3.0, 6.0))
+
+
+PAIRS = [{}, {"which": "SA"}, {"which": "BE"}, {"which": "SM"}, {"sigma": 0.4}, {"which": "LA", "k": 1}]
+
+
+@pytest.mark.parametrize("settings", PAIRS)
+def test_eigenpairs(settings):
+    """Values are SciPy's up to the signs; all derivatives are those of the dense matrix's chosen pairs."""
+    settings = {"k": 3, **settings}
+    w, v = sparse.linalg.eigsh(spread(ELEMENTS), **settings)
+    want, vectors = scipy.sparse.linalg.eigsh(spread(ELEMENTS, scipy.sparse), **settings)
+    np.testing.assert_allclose(w, want, 1e-9)
+    np.testing.assert_allclose(abs(v), abs(vectors), 1e-7, 1e-9)
+    alone = sparse.linalg.eigsh(spread(ELEMENTS), return_eigenvectors=False, **settings)
+    np.testing.assert_allclose(np.sort(alone), np.sort(want), 1e-9)
+    among = np.linalg.eigvalsh(spread(ELEMENTS, scipy.sparse).toarray())
+    chosen = [int(np.argmin(abs(among - x))) for x in w]
+    count, weights = len(w), OTHER[:, : len(w)]
+
+    def loss(values, dense=False):
+        if dense:
+            found, columns = ops.eigh(spread(values).toarray())
+            found, columns = found[np.array(chosen)], columns[:, np.array(chosen)]
+        else:
+            found, columns = sparse.linalg.eigsh(spread(values), **settings)
+        return ops.sum(found**2 * np.arange(1.0, count + 1)) + ops.sum((columns * columns) ** 2 * weights)
+
+    np.testing.assert_allclose(functional.grad(loss)(ELEMENTS), functional.grad(lambda x: loss(x, True))(ELEMENTS))
+    second, expected = (functional.hvp(lambda x, d=d: loss(x, d), ELEMENTS, PLACES[0] - 4.0)[1] for d in (False, True))
+    np.testing.assert_allclose(second, expected, 1e-6, 1e-8)
+
+
+def test_gradients_of_eigenvectors_against_differences():
+    def vector(values):
+        w, v = sparse.linalg.eigsh(spread(values), 2)
+        return ops.concatenate([w, ops.reshape(v, (-1,))])
+
+    assert gradops.autodiff.gradcheck(vector, (ELEMENTS,), atol=1e-5)
+    assert gradops.autodiff.gradgradcheck(vector, (ELEMENTS,), atol=1e-3, rtol=1e-3)
+
+
+def singular_loss(values, module=sparse):
+    u, s, vh = module.linalg.svds(module.csr_array((values, (PLACES[0] % 6, PLACES[1])), shape=(6, 9)), 3)
+    return ops.sum(s**3) + ops.sum(OTHER[:6] * u**2) + ops.sum(OTHER.T * vh**2) + ops.sum(u[0] * s * vh[:, 1])
+
+
+def test_singular_vectors():
+    A = scipy.sparse.csr_array((ELEMENTS, (PLACES[0] % 6, PLACES[1])), shape=(6, 9))
+    u, s, vh = sparse.linalg.svds(sparse.csr_array(A), 3)
+    np.testing.assert_allclose(s, scipy.sparse.linalg.svds(A, 3)[1], 1e-10)
+    best = np.linalg.svd(A.toarray())
+    np.testing.assert_allclose(u * s @ vh, best[0][:, :3] * best[1][:3] @ best[2][:3], 1e-8, 1e-9)
+    np.testing.assert_allclose(singular_loss(ELEMENTS), singular_loss(ELEMENTS, scipy.sparse))
+    assert gradops.autodiff.gradcheck(singular_loss, (ELEMENTS,), atol=1e-5)
+    alone = sparse.linalg.svds(sparse.csr_array(A), 3, return_singular_vectors=False)
+    np.testing.assert_allclose(alone, s)
+    left = sparse.linalg.svds(sparse.csr_array(A), 3, return_singular_vectors="u")
+    np.testing.assert_allclose(left[0], u)
+    assert left[2] is None and sparse.linalg.svds(sparse.csr_array(A), 3, return_singular_vectors="vh")[0] is None
+
+
+def pairs_loss(values):
+    w, v = sparse.linalg.eigsh(spread(values), 2)
+    return ops.sum(w * w) + ops.sum(v[0] ** 2)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_eigenpairs_on_libraries(backend, dtype):
+    found = functional.grad(pairs_loss)(tensors(ELEMENTS.astype(dtype), backend))
+    assert ops.dtype(found) == dtype and gradops.backends.backend_of(found).name == backend
+    rtol, atol = {"float64": (1e-9, 1e-12), "float32": (1e-3, 1e-5)}[dtype]
+    np.testing.assert_allclose(numpy(found), functional.grad(pairs_loss)(ELEMENTS), rtol, atol)
+
+
+@pytest.mark.parametrize("backend", [pytest.param(x, marks=[] if x == "numpy" else pytest.mark.long) for x in BACKENDS])
+def test_eigenpairs_in_programs(backend):
+    x = tensors(ELEMENTS, backend)
+    want = functional.grad(pairs_loss)(ELEMENTS)
+    np.testing.assert_allclose(numpy(gradops.jit(gradops.grad(pairs_loss))(x)), want, 1e-9, 1e-12)
+    rows = gradops.vmap(gradops.grad(pairs_loss))(tensors(np.stack([ELEMENTS, ELEMENTS * 1.1]), backend))
+    np.testing.assert_allclose(numpy(rows)[1], functional.grad(pairs_loss)(ELEMENTS * 1.1), 1e-9, 1e-12)
+    if backend != "jax":
+        tangent = gradops.jvp(pairs_loss, (x,), (x,))[1]
+        np.testing.assert_allclose(numpy(tangent), want @ ELEMENTS, 1e-9)
+
+
+def test_repeated_eigenvalues():
+    """The eigenvalues have derivatives; an eigenvector has none, also if its twin was not asked for."""
+    diagonal = np.array([1.0, 2.0, 3.0, 3.0, -1.0])
+
+    def pairs(values, k):
+        return sparse.linalg.eigsh(sparse.diags_array(values), k, which="LA")
+
+    found = functional.grad(lambda x: ops.sum(pairs(x, 2)[0]))(diagonal)
+    np.testing.assert_allclose(found, [0, 0, 1, 1, 0], 0, 1e-12)
+    for k in (1, 2):
+        with pytest.raises(GradientError, match="repeated eigenvalue 3 has no derivative"):
+            functional.grad(lambda x, k=k: ops.sum(pairs(x, k)[1][0]))(diagonal)
+    with pytest.raises(GradientError, match="has no derivative"):  # rank 1
+        functional.grad(lambda x: ops.sum(sparse.linalg.svds(ops.outer(x, x), 2)[0][0]))(diagonal)
+
+
 # Bad input ------------------------------------------------------------------------------------------------------------
 
 
@@ -426,7 +544,15 @@ def test_errors():
         (lambda: gradops.jit(sparse.csr_array)(np.eye(2)), ArgumentTypeError, "known numbers"),
         (lambda: A_.setdiag(1.0), AttributeError, "pattern is constant"),
         (lambda: sparse.lil_array, AttributeError, "the formats are CSC"),
-        (lambda: sparse.linalg.eigsh, AttributeError, "eigenvectors"),
+        (lambda: sparse.linalg.eigs, AttributeError, "`eigsh` for a symmetric matrix"),
+        (lambda: sparse.linalg.eigsh(A_, 2), ArgumentError, "symmetric"),
+        (lambda: sparse.linalg.eigsh(symmetric(A), 4), ArgumentError, "less than 4"),
+        (lambda: sparse.linalg.eigsh(symmetric(A), 2, M=A_), ArgumentError, "takes no `M`"),
+        (lambda: sparse.linalg.eigsh(symmetric(A), 2, v0=X[:3]), ShapeError, "4 elements"),
+        (lambda: sparse.linalg.eigsh(symmetric(A) * 1j, 2), ArgumentError, "real"),
+        (lambda: sparse.linalg.eigsh(sparse.csr_array(chain(90)), 3, maxiter=1, ncv=4), ArgumentError, "onvergence"),
+        (lambda: sparse.linalg.svds(A_, 2, which="SM"), ArgumentError, "which"),
+        (lambda: sparse.linalg.svds(A_, 5), ArgumentError, "at most 4"),
     ):
         with pytest.raises(error, match=match):
             call()

@@ -49,6 +49,33 @@ test_each("one step from each time to the next is compiled, to every order", {
   }
 })
 
+test_each("ode() ends at a root of `rootfunc`, whose time and state have derivatives", {
+  fall <- function(t, y, p) list(c(y[[2]], -p[["g"]]))
+  landing <- function(p, method = "ode45", ...) {
+    start <- if (is.list(p)) c(p$h, 0) else do.call(c, list(p[["h"]], 0))
+    ode(start, c(0, 0.5, 9), fall, p, method, 1e-8, 1e-8, rootfunc = function(t, y, p) y[[1]], ...)
+  }
+  p <- c(h = 5, g = 9.8)
+  for (method in c("ode45", "lsoda")) {
+    found <- landing(p, method)
+    expect_equal(dim(found), c(3L, 3L))
+    expect_equal(unname(found[3, ]), c(sqrt(10 / 9.8), 0, -sqrt(98)), tolerance = 1e-6, info = method)
+    expect_equal(gradient(function(p) landing(p, method)[3, 1], p), c(h = 1 / sqrt(98), g = -sqrt(10 / 9.8) / 19.6),
+      tolerance = 1e-6, info = method
+    )
+  }
+  expect_equal(gradient(function(p) landing(p)[3, 3], p), c(h = -sqrt(9.8 / 10), g = -sqrt(10 / 9.8) / 2),
+    tolerance = 1e-6
+  )
+  # A root at the start does not count; of several functions the first to be 0 does.
+  thrown <- function(g) {
+    ode(c(0, 3), c(0, 9), fall, c(g = g), "ode45", 1e-8, 1e-8, rootfunc = function(t, y, p) c(y[[2]] + 99, y[[1]]))
+  }
+  expect_equal(unname(thrown(9.8)[2, 1]), 6 / 9.8, tolerance = 1e-6)
+  expect_equal(gradient(function(g) thrown(g)[2, 1], 9.8), -6 / 9.8^2, tolerance = 1e-6)
+  expect_equal(nrow(ode(c(5, 0), c(0, 0.5), fall, p, "ode45", rootfunc = function(t, y, p) y[[1]])), 2L)
+})
+
 test_once("unsupported arguments of ode() are refused", {
   skip_without("numpy")
   local_backend("numpy")
@@ -60,6 +87,7 @@ test_once("unsupported arguments of ode() are refused", {
   refused("must return a list", c(y = 1), 0:2, function(t, y, p) -y)
   refused("must return 1 slopes", c(y = 1), 0:2, function(t, y, p) list(c(y, y)))
   refused("`times` gives the steps", c(y = 1), 0:2, fall, NULL, "rk4", hmax = 1)
+  refused("needs a method that finds its steps", c(y = 1), 0:2, fall, NULL, "rk4", rootfunc = function(t, y, p) y)
   refused("two numbers or more", c(y = 1), 0, fall)
   refused("ends before the last", c(y = 1), c(0, 2), function(t, y, p) list(y^2), NULL, "ode45")
   shifted <- function(b) ode(c(y = 1), 0:2, function(t, y, p) list(-b * y), NULL, "ode45", 1e-8, 1e-8)[3, "y"]
@@ -79,4 +107,7 @@ test_once("ode() returns deSolve's values and names", {
     want <- unclass(deSolve::ode(start, days, decay, rates, method))[, ]
     expect_equal(ode(start, days, decay, rates, method), want, tolerance = 1e-4, info = method)
   }
+  half <- function(t, y, p) y[["A"]] - 0.5
+  want <- unclass(deSolve::ode(start, days, decay, rates, "lsoda", rootfunc = half))[, ]
+  expect_equal(ode(start, days, decay, rates, "lsoda", rootfunc = half), want, tolerance = 1e-4)
 })

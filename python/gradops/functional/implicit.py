@@ -379,7 +379,7 @@ def stepped(residual: Callable, inverse: Callable, x, rest=None, moves: bool = F
     for left in reversed(range(order.bit_length() if moves else order)):
         x = ops.subtract(x, inverse(rest, x) if moves else inverse(rest))
         rest = residual(x) if left else None
-    return _limit_order(x)
+    return limit_order(x)
 
 
 def _order(x) -> int:
@@ -391,10 +391,10 @@ def _order(x) -> int:
     return order + MAX_ORDER if is_recorded or connected(x) else max(order, 1)
 
 
-def _limit_order(x):
+def limit_order(x):
     """``x``, or each coefficient of a series, with an error for gradients of an order above :data:`MAX_ORDER`."""
     if hasattr(x, "mapped"):
-        return x.mapped(_limit_order)
+        return x.mapped(limit_order)
     return _limited(x, (None, 1.0, *[0.0] * (MAX_ORDER - 1))) if connected(x) else x
 
 

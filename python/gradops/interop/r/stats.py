@@ -492,7 +492,50 @@ def solution(f, y, times, args, method: str, options: dict):
     Args:
         f: a function of a time, the values at that time and ``args``; it returns the derivatives.
     """
-    found = solve_ivp(f, (times[0], times[-1]), y, method, times, args=tuple(args), **options)
+    return ops.transpose(_solved(f, y, times, args, method, options).y)
+
+
+def solution_to_root(f, root, count: int, y, times, args, method: str, options: dict):
+    """Return :func:`solution` until ``root``, a function like ``f`` of ``count`` numbers, has a 0, with that row.
+
+    The first column has the times. A 0 at the first time does not count.
+    """
+
+    def number(x) -> float:
+        return float(ops.convert_to_numpy(ops.stop_gradient(x)))
+
+    start = number(times[0])
+
+    def crossing(k: int):
+        def at(*arguments):
+            return flat(ops.convert_to_tensor(root(*arguments)))[k]
+
+        def value(t, y, *args):
+            found = at(t, y, *args)
+            if number(t) == start and abs(number(found)) < 1e-8:  # its sign after the first time counts
+                by = 1e-6 * (number(times[-1]) - start)
+                return at(t + by, y + by * ops.convert_to_tensor(f(t, y, *args)), *args)
+            return found
+
+        value.terminal = True  # type: ignore[attr-defined]
+        return value
+
+    found = _solved(f, y, times, args, method, options, [crossing(k) for k in range(count)])
+    t, rows = found.t, found.y
+    for ts, ys in zip(found.t_events, found.y_events):
+        if len(ts):
+            t = ops.concatenate([_alike(t, rows), ops.reshape(_alike(ts[-1], rows), (1,))])
+            rows = ops.concatenate([rows, ops.expand_dims(_alike(ys[-1], rows), 1)], 1)
+    return ops.transpose(ops.concatenate([ops.expand_dims(_alike(t, rows), 0), rows], 0))
+
+
+def _alike(x, like):
+    """Return a NumPy array as a tensor of the library of ``like``."""
+    return constant_like(x, like) if isinstance(x, (np.ndarray, np.generic)) else x
+
+
+def _solved(f, y, times, args, method: str, options: dict, events=None):
+    found = solve_ivp(f, (times[0], times[-1]), y, method, times, events=events, args=tuple(args), **options)
     if not found.success:
         raise ArgumentError(f"`ode`: the solution ends before the last of `times`: {found.message}", argument="times")
-    return ops.transpose(found.y)
+    return found

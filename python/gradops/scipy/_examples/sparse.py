@@ -54,6 +54,10 @@ matrix_power(sparse.csc_array([[s, 1.0], [1.0, 3.0]]), 2)[0, 0] at s = 2.0 -> 4.
 expm_multiply(sparse.csc_array([[s, 1.0], [1.0, 3.0]]), np.array([1.0, 2.0])) by s = 0.5 -> [8.406576 5.194897]
 also spbandwidth is_sptriangular
 
+see gradops.scipy.linalg.eigh
+eigsh(sparse.csc_array([[s, 1.0], [1.0, 3.0]]), 1)[0] by s = 2.0 -> [0.276393]
+svds(sparse.csc_array([[s, 1.0], [1.0, 3.0]]), 1)[1] by s = 2.0 -> [0.276393]
+
 see gradops.scipy.sparse.linalg.spsolve
 cg(sparse.csc_array([[s, 1.0], [1.0, 3.0]]), np.array([1.0, 2.0]), rtol=1e-12)[0] by s = 2.0 -> [-0.12  0.04]
 bicg(sparse.csc_array([[s, 1.0], [1.0, 3.0]]), np.array([1.0, 2.0]), rtol=1e-12)[0] by s = 2.0 -> [-0.12  0.04]

@@ -37,7 +37,8 @@ REFUSED = {
     **dict.fromkeys("cubature qmc_quad tanhsinh".split(), _ADAPTIVE),
     **dict.fromkeys("BDF DOP853 LSODA OdeSolver RK23 RK45 Radau complex_ode ode".split(), _STEPPER),
     **dict.fromkeys(
-        "DenseOutput OdeSolution".split(), "it is a result of SciPy's; `solve_ivp` with `t_eval` has derivatives"
+        "DenseOutput OdeSolution".split(),
+        "it is a result of SciPy's; `solve_ivp(dense_output=True).sol` has derivatives",
     ),
     **dict.fromkeys(
         "IntegrationWarning ODEintWarning".split(), "it is a warning of SciPy's, which is passed on unchanged"

@@ -59,8 +59,13 @@ def _parameters(name: str):
 
 
 @functools.lru_cache(64)
-def _method(name: str, settings: tuple) -> Method:
+def method_of(name: str, settings: tuple) -> Method:
     return Method(name, settings)
+
+
+def numbered(method) -> Method:
+    """Return the method with a number, or a method itself."""
+    return method if isinstance(method, Method) else _methods[int(method)]
 
 
 @make_op(name="scipy.sparse.iterated")
@@ -70,8 +75,7 @@ def _iterated(values: Tensor, b: Tensor, pattern: Pattern, transposed: bool, met
 
 def _iterate_on_host(values, b, pattern, transposed, method):
     matrix = pattern.scipys(values[:, 0])
-    method = method if isinstance(method, Method) else _methods[int(method)]
-    return method((matrix.T if transposed else matrix).tocsr(), b)
+    return numbered(method)((matrix.T if transposed else matrix).tocsr(), b)
 
 
 register_matrix_kernel(_iterated, _each(_iterate_on_host), like=1)
@@ -124,7 +128,7 @@ def _solver(name: str, what: str, more: str = "") -> Callable:
             and b.shape[1] != 1
         ):
             raise ShapeError(f"`sparse.linalg.{name}`: `b` must be a vector of {A.shape[0]} numbers.", argument="b")
-        method = _method(name, tuple(sorted((k, v) for k, v in given.items() if v is not None)))
+        method = method_of(name, tuple(sorted((k, v) for k, v in given.items() if v is not None)))
         values, b = promoted(A.values, b, floating=True)
         method.info = 0
         x = _iterated(ops.expand_dims(values, 1), ops.reshape(b, (-1, 1)), A.pattern, False, method)

@@ -23,8 +23,6 @@ See Also:
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ... import ops
@@ -35,11 +33,12 @@ from ...ops.reductions import real_components, root, squared
 from .._define import composed, family
 from .._names import namespace
 from .._tensors import is_complex, promoted
-from . import _ops, iterations
+from . import _ops, eigenvalues, iterations
 from ._reading import dense
 from .construction import eye_array, tril, triu
+from .eigenvalues import *  # noqa: F403
 from .iterations import *  # noqa: F403
-from .matrices import as_sparse, issparse, power_of
+from .matrices import as_sparse, issparse, power_of, square, symmetric_mean
 
 __all__ = [
     "SuperLU",
@@ -54,6 +53,7 @@ __all__ = [
     "splu",
     "spsolve",
     "spsolve_triangular",
+    *eigenvalues.__all__,
     *iterations.__all__,
 ]
 
@@ -63,13 +63,6 @@ symmetric = family(raises=f"{SQUARE}\nArgumentError: a matrix that is not symmet
 of_pattern = family(
     raises="ArgumentTypeError: the argument is not a sparse matrix.", gradient="None: the pattern is constant."
 )
-
-
-def _square(A) -> Any:
-    A = as_sparse(A, "A", dense=True)
-    if A.shape[0] != A.shape[1]:
-        raise ShapeError(f"`sparse.linalg`: `A` must be square; got {A.shape}.", argument="A")
-    return A
 
 
 def _solved(A, b, name: str = "b", transposed: bool = False):
@@ -109,7 +102,7 @@ def spsolve(A, b, permc_spec=None, use_umfpack=True):
     Gradient:
         For ``b`` ``A^-H g``; for the values minus that times ``x^H``, on the pattern. It uses the same factor.
     """
-    A = _square(A)
+    A = square(A)
     rank = len(getattr(b, "shape", ()))
     if rank == 2 and b.shape[1] == 1 and not issparse(b):
         b = dense(b)[:, 0]  # SciPy returns a vector
@@ -135,7 +128,7 @@ def spsolve_triangular(A, b, lower=True, overwrite_A=False, overwrite_b=False, u
     Gradient:
         As for :func:`spsolve`, in the triangle.
     """
-    A = _square(A)
+    A = square(A)
     A = (tril if lower else triu)(A, (-1 if lower else 1) if unit_diagonal else 0)
     if unit_diagonal:
         A = A + eye_array(A.shape[0])
@@ -166,7 +159,7 @@ class SuperLU:
     """
 
     def __init__(self, A):
-        self._matrix = _square(A)
+        self._matrix = square(A)
         values = _checks.known(self._matrix.values)
         if values is not None:
             wide = values.astype(np.result_type(values, "float32"), copy=False)
@@ -221,16 +214,7 @@ def factorized(A):
 
 def _symmetric(A):
     """Return the mean of a square real matrix and its transpose, and the mean's values as a column."""
-    A = _square(A)
-    if is_complex(A.values):
-        raise ArgumentError("`sparse.linalg`: `A` must be real.", argument="A")
-    other = A.T
-    S = A if other.pattern is A.pattern and other.values is A.values else (A.tocsc() + other.tocsc()) * 0.5
-    values, mean = _checks.known(A.values), _checks.known(S.values)
-    if values is not None and mean is not None:
-        beside = mean[S.pattern.places_of(A.pattern.codes)] - values
-        if np.max(np.abs(beside), initial=0.0) > 1e-5 * np.max(np.abs(values), initial=0.0):
-            raise ArgumentError("`sparse.linalg`: `A` must be symmetric.", argument="A", hint="`(A + A.T) / 2`")
+    S = symmetric_mean(A)
     return S, ops.expand_dims(promoted(S.values, floating=True)[0], 1)
 
 
@@ -344,7 +328,7 @@ def matrix_power(A, power):
     Gradient:
         Through the products.
     """
-    return power_of(_square(A), _checks.integer("sparse", power, "power"))
+    return power_of(square(A), _checks.integer("sparse", power, "power"))
 
 
 @composed
@@ -371,7 +355,7 @@ def expm_multiply(A, B, start=None, stop=None, num=None, endpoint=None, traceA=N
         raise ArgumentError(
             "`sparse.linalg.expm_multiply` takes no time steps.", argument="start", hint="`expm_multiply(t * A, B)`"
         )
-    A, B = _square(A), dense(B, "B")
+    A, B = square(A), dense(B, "B")
     size = float(iterations.numbers_of(norm(A, 1), "A"))
     rounds = max(int(np.ceil(size / 2)), 1)
     terms, rest = 1, 1.0
@@ -413,12 +397,12 @@ def is_sptriangular(A):
     return above == 0, below == 0
 
 
-_PAIRS = "eigenvectors of sparse matrices have no derivative here: use `gradops.scipy.linalg.eigh` of `A.toarray()`"
+_PAIRS = "use `eigsh` for a symmetric matrix, or `gradops.scipy.linalg.eig` of `A.toarray()`"
 _DENSE = "the result is dense: use `gradops.scipy.linalg.{}` of `A.toarray()`"
 _OPERATOR = "a function has no pattern and no values to differentiate by: `cg` and similar solvers take a sparse matrix"
 
 REFUSED = {
-    **dict.fromkeys("eigs eigsh lobpcg svds".split(), _PAIRS),
+    **dict.fromkeys(("eigs", "lobpcg"), _PAIRS),
     "inv": _DENSE.format("inv") + "; `selected_inverse` gives the elements on the pattern",
     "expm": _DENSE.format("expm") + "; `expm_multiply` gives its product",
     **dict.fromkeys("LinearOperator aslinearoperator LaplacianNd".split(), _OPERATOR),

@@ -13,7 +13,7 @@ import numpy as np
 from ... import _scipy, dtypes, ops
 from ...errors import ArgumentError, ArgumentTypeError, ShapeError
 from ...ops import _checks, _dispatch
-from .._tensors import promoted
+from .._tensors import is_complex, promoted
 from . import _pattern
 from ._ops import product
 from ._pattern import Pattern
@@ -434,6 +434,29 @@ def as_sparse(x, name: str = "A", dense: bool = False) -> Any:
         hint=f"`csr_array({name})`",
         value=_checks.describe(x),
     )
+
+
+def square(A) -> Any:
+    """Return a square sparse matrix from one, or from a tensor."""
+    A = as_sparse(A, "A", dense=True)
+    if A.shape[0] != A.shape[1]:
+        raise ShapeError(f"`sparse.linalg`: `A` must be square; got {A.shape}.", argument="A")
+    return A
+
+
+def symmetric_mean(A) -> Any:
+    """Return the mean of a square real matrix and its transpose, which must be equal."""
+    A = square(A)
+    if is_complex(A.values):
+        raise ArgumentError("`sparse.linalg`: `A` must be real.", argument="A")
+    other = A.T
+    S = A if other.pattern is A.pattern and other.values is A.values else (A.tocsc() + other.tocsc()) * 0.5
+    values, mean = _checks.known(A.values), _checks.known(S.values)
+    if values is not None and mean is not None:
+        beside = mean[S.pattern.places_of(A.pattern.codes)] - values
+        if np.max(np.abs(beside), initial=0.0) > 1e-5 * np.max(np.abs(values), initial=0.0):
+            raise ArgumentError("`sparse.linalg`: `A` must be symmetric.", argument="A", hint="`(A + A.T) / 2`")
+    return S
 
 
 # Reading --------------------------------------------------------------------------------------------------------------
