@@ -59,7 +59,7 @@ R_GROUPS = {
         "Fourier transforms": "fourier",
         "neural networks": "activations normalization losses convolution pooling attention",
         "images": "image/*",
-        "control flow and functions": "control mapping",
+        "control flow and functions": "control mapping derivatives",
     }.items()
 }
 
