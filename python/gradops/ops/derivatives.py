@@ -15,7 +15,7 @@ from ._registry import functions, public
 from ._structures import check_functions
 from ._symbolic import any_symbolic, call_symbolically
 
-product: Callable
+product: Callable = None  # type: ignore[assignment]
 """The derivative by forward mode, registered by a floor above."""
 
 
