@@ -49,6 +49,10 @@ def custom_gradient(f: Callable, gradient: Callable | None = None) -> _Custom:
     sorted keys. A number means a constant gradient; a gradient of a broadcast shape is summed to its input's shape.
     A parameter with a default (``lambda upstream, k=2.0``) keeps it.
 
+    On TensorFlow a gradient function with a parameter ``variables`` gets the list of trainable ``tf.Variable`` that
+    ``f`` read, and returns a pair: the gradients of the inputs, and a list with one for each variable. Elsewhere, and
+    if ``f`` reads none, the parameter keeps its default.
+
     Returns:
         A function of the same arguments.
 

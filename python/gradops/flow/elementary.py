@@ -28,7 +28,8 @@ def stop_gradient(variable: X) -> X:
     """``variable`` as a constant: no gradient flows back through it.
 
     Args:
-        variable: a tensor, a variable, or a nested structure of them.
+        variable: a tensor, a variable, or a nested structure of them; also a ragged or sparse tensor, which keeps its
+            structure.
 
     Returns:
         The same values: a new variable for a variable, the argument itself for NumPy arrays and numbers.
@@ -85,7 +86,8 @@ def scaled_gradient(x: X, scale: Input) -> X:
     """``x``, with the gradient that flows back through it multiplied by ``scale``.
 
     Args:
-        x: a tensor, a variable, or a nested structure of them; every leaf is scaled.
+        x: a tensor, a variable, or a nested structure of them; every leaf is scaled. A ragged or sparse tensor keeps
+            its structure; for it, ``scale`` is a number.
         scale: a number or a tensor that broadcasts to ``x``; it gets no gradient itself. A negative scale
             reverses the gradient (Ganin & Lempitsky 2015). Where it is 0, the gradient is 0 even if it was
             infinite; ``x`` stays connected, so ``backward()`` works even if nothing else needs a gradient.
@@ -95,6 +97,7 @@ def scaled_gradient(x: X, scale: Input) -> X:
 
     Raises:
         ShapeError: ``scale`` does not broadcast to the shape of ``x``.
+        ArgumentError: ``scale`` is not a number, for a ragged or sparse tensor.
 
     Gradient:
         ``g * scale``; after RETURNN's ``scaled_gradient``.
@@ -136,7 +139,8 @@ def scaled_gradient_ext(
     """``x``, with the gradient ``g`` that flows back through it changed to ``g * scale + shift * m``.
 
     Args:
-        x: a tensor, a variable, or a nested structure of them.
+        x: a tensor, a variable, or a nested structure of them; for a ragged or sparse tensor see
+            :func:`scaled_gradient`.
         scale: a number or a tensor that broadcasts to ``x``.
         shift: a number or a tensor that broadcasts to ``x``; None adds nothing.
         scale_shift_by_sum_over_axis: an axis, or several: ``m`` is the sum of ``abs(g)`` over them, with
