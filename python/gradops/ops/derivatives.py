@@ -3,7 +3,7 @@
 A derivative by the name that Keras has for it, so that models written for Keras run unchanged.
 
 See Also:
-    :func:`gradops.jvp`, :func:`gradops.grad`.
+    :func:`gradops.linearize`, :func:`gradops.vjp`, :func:`gradops.jacobian`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ product: Callable = None  # type: ignore[assignment]
 
 @public
 def jvp(fun: Function, primals: Structure, tangents: Structure, has_aux: bool = False) -> Structure:
-    """The value of ``fun`` and the product of its Jacobian with ``tangents``: :func:`gradops.jvp`, by Keras' name.
+    """The value of ``fun`` and the product of its Jacobian with ``tangents``, by forward mode; as ``keras.ops.jvp``.
 
     Args:
         fun: a function that returns a tensor or a structure of tensors.
@@ -47,7 +47,7 @@ def jvp(fun: Function, primals: Structure, tangents: Structure, has_aux: bool = 
         2.0 21.0
 
     See Also:
-        :func:`gradops.jvp`, the same function; :func:`gradops.linearize` for many tangents.
+        :func:`gradops.linearize`, for many tangents at one point; :func:`gradops.vjp`.
     """
     check_functions("jvp", fun=fun)
     if any_symbolic((primals, tangents)):
