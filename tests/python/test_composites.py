@@ -9,6 +9,8 @@ import gradops
 from gradops import ops
 from gradops.errors import ArgumentError, ArgumentTypeError, GradientError
 
+pytestmark = [pytest.mark.filterwarnings(f"ignore:Sparse {word}:UserWarning") for word in ("CS", "invariant")]
+
 V, W = np.array([2.0, -1.0, 0.5]), np.array([3.0, 5.0, 7.0])
 ROWS, COLUMNS = np.array([0, 0, 2]), np.array([0, 1, 1])
 
@@ -86,60 +88,57 @@ def order(kind):
     return gradient(kind, lambda x: x)
 
 
-@pytest.mark.filterwarnings("ignore:Sparse CS:UserWarning")
-@pytest.mark.filterwarnings("ignore:Sparse invariant:UserWarning")
-class TestKinds:
-    def test_structure_and_values_are_kept(self, kind):
-        make, back, v = kind
-        x = make(v)
-        for y in (
-            gradops.stop_gradient(x),
-            gradops.scaled_gradient(x, -2.0),
-            gradops.scaled_gradient_ext(x, scale=3.0),
-        ):
-            assert type(y) is type(x)
-            np.testing.assert_array_equal(ops.convert_to_numpy(back(y)), ops.convert_to_numpy(back(x)))
+def test_structure_and_values_are_kept(kind):
+    make, back, v = kind
+    x = make(v)
+    for y in (
+        gradops.stop_gradient(x),
+        gradops.scaled_gradient(x, -2.0),
+        gradops.scaled_gradient_ext(x, scale=3.0),
+    ):
+        assert type(y) is type(x)
+        np.testing.assert_array_equal(ops.convert_to_numpy(back(y)), ops.convert_to_numpy(back(x)))
 
-    def test_gradients(self, kind):
-        plain = order(kind)
-        assert sorted(plain) == sorted(W)
-        np.testing.assert_array_equal(gradient(kind, gradops.stop_gradient), 0 * V)
-        for scale in (-2.0, 0.0, 3, np.float64(0.5), np.array(-1.5)):
-            np.testing.assert_allclose(gradient(kind, lambda x, s=scale: gradops.scaled_gradient(x, s)), scale * plain)
-            found = gradient(kind, lambda x, s=scale: gradops.scaled_gradient_ext(x, scale=s))
-            np.testing.assert_allclose(found, scale * plain)
 
-    def test_structures_of_several(self, kind):
-        make, back, v = kind
+def test_gradients(kind):
+    plain = order(kind)
+    assert sorted(plain) == sorted(W)
+    np.testing.assert_array_equal(gradient(kind, gradops.stop_gradient), 0 * V)
+    for scale in (-2.0, 0.0, 3, np.float64(0.5), np.array(-1.5)):
+        np.testing.assert_allclose(gradient(kind, lambda x, s=scale: gradops.scaled_gradient(x, s)), scale * plain)
+        found = gradient(kind, lambda x, s=scale: gradops.scaled_gradient_ext(x, scale=s))
+        np.testing.assert_allclose(found, scale * plain)
 
-        def f(v):
-            x = gradops.scaled_gradient({"a": [make(v * 1.0)], "b": v, "c": "text"}, -2.0)
-            y = gradops.stop_gradient((make(v * 1.0), None))[0]
-            return weighted(back, x["a"][0]) + 10 * ops.sum(x["b"]) + 100 * weighted(back, y)
 
-        np.testing.assert_allclose(ops.convert_to_numpy(gradops.grad(f)(v)), -2 * (order(kind) + 10))
+def test_structures_of_several(kind):
+    make, back, v = kind
 
-    def test_refusals_name_the_fix(self, kind):
-        make, _, v = kind
-        with pytest.raises(
-            ArgumentError, match="`scaled_gradient`: the gradient of a ragged or sparse.*several numbers"
-        ):
-            gradops.scaled_gradient(make(v), np.array([1.0, 2.0]))
-        for more in ({"shift": 1.0}, {"scale_shift_by_sum_over_axis": 0}):
-            with pytest.raises(
-                ArgumentError, match="(?s)`scaled_gradient_ext`.*a `shift` or an axis.*holds its values"
-            ):
-                gradops.scaled_gradient_ext(make(v), scale=2.0, **more)
+    def f(v):
+        x = gradops.scaled_gradient({"a": [make(v * 1.0)], "b": v, "c": "text"}, -2.0)
+        y = gradops.stop_gradient((make(v * 1.0), None))[0]
+        return weighted(back, x["a"][0]) + 10 * ops.sum(x["b"]) + 100 * weighted(back, y)
 
-    def test_a_custom_gradient_is_not_lost(self, kind):
-        """PyTorch's sparse tensors are tensors; for the others the rule would not be used, so they are refused."""
-        make, _, v = kind
-        custom = gradops.custom_gradient(lambda x: (x, lambda upstream: -3.0 * upstream))
-        if ops.is_tensor(make(v)):
-            np.testing.assert_allclose(gradient(kind, custom), -3 * order(kind))
-        else:
-            with pytest.raises(ArgumentTypeError, match="(?s)takes tensors; got.*function of the tensor of its values"):
-                gradops.grad(lambda v: weighted(kind[1], custom(make(v * 1.0))))(v)
+    np.testing.assert_allclose(ops.convert_to_numpy(gradops.grad(f)(v)), -2 * (order(kind) + 10))
+
+
+def test_refusals_name_the_fix(kind):
+    make, _, v = kind
+    with pytest.raises(ArgumentError, match="`scaled_gradient`: the gradient of a ragged or sparse.*several numbers"):
+        gradops.scaled_gradient(make(v), np.array([1.0, 2.0]))
+    for more in ({"shift": 1.0}, {"scale_shift_by_sum_over_axis": 0}):
+        with pytest.raises(ArgumentError, match="(?s)`scaled_gradient_ext`.*a `shift` or an axis.*holds its values"):
+            gradops.scaled_gradient_ext(make(v), scale=2.0, **more)
+
+
+def test_a_custom_gradient_is_not_lost(kind):
+    """PyTorch's sparse tensors are tensors; for the others the rule would not be used, so they are refused."""
+    make, _, v = kind
+    custom = gradops.custom_gradient(lambda x: (x, lambda upstream: -3.0 * upstream))
+    if ops.is_tensor(make(v)):
+        np.testing.assert_allclose(gradient(kind, custom), -3 * order(kind))
+    else:
+        with pytest.raises(ArgumentTypeError, match="(?s)takes tensors; got.*function of the tensor of its values"):
+            gradops.grad(lambda v: weighted(kind[1], custom(make(v * 1.0))))(v)
 
 
 def test_stops_and_scales_match_tensorflow():
