@@ -77,7 +77,7 @@ def _stop(x):
 
 
 def _rebuilt(parts: tuple[list, Callable], change: Callable):
-    """A ragged or sparse tensor from its components, of which those that have gradients are changed."""
+    """Rebuild a ragged or sparse tensor after changing its differentiable components."""
     tensors, rebuild = parts
     return rebuild([change(x) if is_tensor(x) and differentiable(x) else x for x in tensors])
 

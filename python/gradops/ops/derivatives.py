@@ -15,7 +15,7 @@ from ._registry import functions, public
 from ._structures import check_functions
 from ._symbolic import any_symbolic, call_symbolically
 
-product: Callable = None  # type: ignore[assignment]
+product: Callable = None
 """The derivative by forward mode, registered by a floor above."""
 
 
@@ -56,4 +56,4 @@ def jvp(fun: Function, primals: Structure, tangents: Structure, has_aux: bool = 
 
 
 functions["jvp"] = jvp
-jvp.autograph_info__ = None  # type: ignore[attr-defined]  # TensorFlow's AutoGraph must not convert `fun`
+jvp.autograph_info__ = None  # TensorFlow's AutoGraph must not convert `fun`

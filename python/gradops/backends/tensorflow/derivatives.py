@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from typing import Any
 
 import tensorflow as tf
 
@@ -43,7 +44,7 @@ def custom(run, inputs: list) -> list:
 
 
 class _Closure:
-    """What a function with a custom gradient uses besides its arguments.
+    """The values that a function with a custom gradient reads but does not take as arguments.
 
     Attributes:
         variables: the trainable variables that it reads, if its gradient function returns their gradients.
@@ -89,7 +90,7 @@ def _again(run, inputs: list, variables: list, upstreams) -> list:
 
 
 def _pulled(pull, upstreams, variables) -> list:
-    """The gradients of the inputs, followed by those of the variables."""
+    """Call ``pull``; if there are variables, their gradients follow the inputs' gradients."""
     return pull(_dense(upstreams), variables) if variables else pull(_dense(upstreams))
 
 
@@ -164,7 +165,7 @@ def _linked(tape, inner: list, outer, compute, upstreams, alone=None):
 
 def _custom_in_graph(run, inputs: list, forward: bool) -> tuple[list, _Closure]:
     tapes.refuse_rows()
-    closure = None
+    closure: Any = None
 
     @_private.custom_gradient
     def call(*xs):

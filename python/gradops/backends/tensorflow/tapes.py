@@ -89,7 +89,7 @@ def stopped():
 
 @contextlib.contextmanager
 def alone(used: dict | None = None):
-    """A scope of which only tapes opened inside see the operations.
+    """A scope whose operations are recorded only by tapes that are opened inside it.
 
     Args:
         used: receives the tensors that the operations use but did not make.
