@@ -171,7 +171,7 @@ class _Custom(_functions.Made[P, R]):
             _refuse_components(leaves)
             value, gradient = self._parts(args, kwargs)
             tensors = [x for x in _tree.leaves_of(value) if is_tensor(x)]
-            if not tensors or not self._form_of(gradient).variables:
+            if not tensors or not (self._form or self._form_of(gradient)).variables:
                 return value
         kinds = {type(data_of(x)) for x in tensors}
         backend: Any = backends.common_with_text(kinds, "custom_gradient")
