@@ -59,7 +59,7 @@ R_GROUPS = {
         "Fourier transforms": "fourier",
         "neural networks": "activations normalization losses convolution pooling attention",
         "images": "image/*",
-        "control flow and functions": "control mapping",
+        "control flow and functions": "control mapping derivatives",
     }.items()
 }
 
@@ -69,7 +69,7 @@ INDEX = {
     "Coming from": ["docs/coming-from", "docs/coming-from-*", "docs/scipy", "docs/text"],
     "Guides": [
         f"docs/{name}"
-        for name in "custom-gradients transformations statistics numpy wrong-gradients four-backends engines "
+        for name in "custom-gradients transformations keras statistics numpy wrong-gradients four-backends engines "
         "distributed r-in-python extending *".split()
     ],
     "From R": ["vignettes/gradops", "vignettes/*"],

@@ -27,7 +27,7 @@ from .flow import (
     stop_gradient,
     stop_gradient_scope,
 )
-from .ops import mapping, operators, scipy_functions
+from .ops import derivatives, mapping, operators, scipy_functions
 
 if TYPE_CHECKING:
     from . import array_api, functional, inference, numpy, scipy, text
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 # What lower floors need of modules that are imported when they are first used.
 backends.register_later("text", f"{__name__}.text")
 mapping.by_batches = later_function(f"{__name__}.functional.batched", "vectorized_map")
+derivatives.product = later_function(f"{__name__}.functional.transformations", "jvp")
 _gradcheck.jvp = later_function(f"{__name__}.functional.matrices", "jvp")
 scipy_functions.find = later_function(f"{__name__}.scipy", "find")
 operators.array_api = later_function(f"{__name__}.array_api._devices", "call")

@@ -559,6 +559,132 @@ def test_tensorflow_variables():
     np.testing.assert_allclose(tape.gradient(y, v), [30, 40])
 
 
+def takes_variables(custom, w, b):
+    """A function with a gradient for its two variables that is not its derivative."""
+    import tensorflow as tf
+
+    @custom
+    def f(x):
+        y = tf.exp(x * w) * b
+
+        def gradient(upstream, variables=None):
+            found = {w.ref(): 3 * upstream * x * y, b.ref(): upstream * x * y / b}
+            return 2 * upstream * w * y, [found[v.ref()] for v in variables]
+
+        return y, gradient
+
+    return f
+
+
+@pytest.mark.parametrize("compiled", [None, False, True], ids=["eager", "graph", "XLA"])
+def test_gradients_of_tensorflow_variables_match_tensorflow(compiled):
+    import tensorflow as tf
+
+    def found(custom):
+        w, b, x = tf.Variable(0.3, name="w"), tf.Variable(2.0, name="b"), tf.constant(0.7)
+        f = takes_variables(custom, w, b)
+
+        def derivatives():
+            with tf.GradientTape(persistent=True) as second:
+                second.watch(x)
+                with tf.GradientTape() as first:
+                    first.watch(x)
+                    y = f(x) ** 2
+                once = first.gradient(y, [x, w, b])
+            return y, once, [second.gradient(g, [x, w, b]) for g in once]
+
+        run = derivatives if compiled is None else tf.function(derivatives, jit_compile=compiled)
+        return [tf.nest.flatten(run()) for _ in range(2)]
+
+    for mine, other in zip(found(custom_gradient), found(tf.custom_gradient), strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-5)
+
+
+def test_gradients_of_variables_without_arguments_and_of_rows():
+    import tensorflow as tf
+
+    w, table = tf.Variable(3.0), tf.Variable(np.ones((4, 2)))
+    without = custom_gradient(lambda: (w * w, lambda upstream, variables: ([], [upstream * 7.0])))
+
+    @custom_gradient
+    def rows(places, scale):
+        with tf.GradientTape() as tape:
+            y = tf.gather(table, places) * scale
+        return y, lambda upstream, *, variables=None: ((None, upstream), tape.gradient(y, variables, upstream))
+
+    def step(f, *xs):
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(f(*xs))
+        return tape.gradient(y, w if f is without else table)
+
+    for run in (step, lambda *xs: tf.function(lambda: step(*xs))()):
+        assert float(run(without)) == 7
+        np.testing.assert_array_equal(run(rows, tf.constant([0, 2, 2]), 2.0), [[2, 2], [0, 0], [4, 4], [0, 0]])
+
+
+def test_tangents_of_tensorflow_variables():
+    """``tf.custom_gradient`` ignores the gradient function in forward mode."""
+    import tensorflow as tf
+
+    w, b, x = tf.Variable(0.3), tf.Variable(2.0), tf.constant(0.7)
+
+    def tangent(f):
+        with tf.autodiff.ForwardAccumulator([w, b], [tf.constant(1.0), tf.constant(0.5)]) as accumulator:
+            y = f(x)
+        return accumulator.jvp(y)
+
+    y = np.exp(0.7 * 0.3) * 2
+    for _ in range(2):
+        for run in (tangent, lambda f: tf.function(lambda: tangent(f))()):
+            np.testing.assert_allclose(run(takes_variables(custom_gradient, w, b)), 3 * 0.7 * y + 0.5 * 0.7 * y / 2)
+    f = custom_gradient(lambda x: (x * w, lambda upstream: upstream * 10.0))
+    for run in (tangent, lambda f: tf.function(lambda: tangent(f), autograph=False)()):
+        with pytest.raises(GradientError, match="not an argument"):
+            run(f)
+
+
+def test_a_gradient_function_with_variables_loses_no_other_gradient():
+    import tensorflow as tf
+
+    w, x, c = tf.Variable(0.3), tf.constant(0.7), tf.constant(3.0)
+    f = custom_gradient(lambda x: (x * w * c, lambda upstream, variables=None: (upstream, [upstream])))
+
+    def step(f):
+        with tf.GradientTape() as tape:
+            tape.watch([x, c])
+            y = f(x)
+        return tape.gradient(y, w)
+
+    for run in (step, step, lambda f: tf.function(lambda: step(f), autograph=False)()):
+        with pytest.raises(GradientError, match="not an argument"):
+            run(f)
+    for returned in (lambda u: u, lambda u: (u, u), lambda u: (u, [u, u])):
+        g = custom_gradient(lambda x, r=returned: (x * w, lambda upstream, variables=None: r(upstream)))
+        with pytest.raises(GradientError, match="(?s)a list of 1 gradients.*return gradients, variable_gradients"):
+            step(g)
+    calls = iter([True, False])  # the second gradient function returns no gradient of `w`
+
+    def changing(x):
+        if next(calls, False):
+            return x * w, lambda upstream, variables: (upstream, [upstream])
+        return x * w, lambda upstream: upstream
+
+    g = custom_gradient(changing)
+    with pytest.raises(GradientError, match="not an argument"):
+        step(g), step(g)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch", "tensorflow", "jax"])
+def test_a_gradient_function_that_takes_variables_works_everywhere(backend):
+    x = gradops.to_backend(np.array(2.0), backend)
+    optional = custom_gradient(lambda x: (x * 2, lambda upstream, variables=None: upstream * 5))
+    needed = custom_gradient(lambda x: (x * 2, lambda upstream, variables: (upstream * 5, variables)))
+    given = custom_gradient(lambda x, variables: (x, lambda upstream: (upstream * 5, None)))  # an argument of this name
+    of_inputs = custom_gradient(lambda v: v * 1, lambda variables, upstream: upstream * 5 * variables / variables)
+    for f in (optional, needed, lambda x: given(x, 1.0), of_inputs):
+        assert float(gradops.grad(f)(x)) == 5
+
+
 def test_torch_func():
     import torch
 

@@ -131,6 +131,21 @@ for model, custom in ((dense, {}), (functional, {}), (other, {"<lambda>": known_
     copy.set_weights(model.get_weights())
     np.testing.assert_array_equal(copy.predict(x, verbose=0), model.predict(x, verbose=0))
 assert loaded.layers[0].activation is known_by_name
+
+@register
+def changed(x, y):
+    return keras.ops.sin(x) * y, {"x": x}
+
+# Keras marks the product of a dense KerasTensor and a number as sparse
+derivatives = keras.Model(given, ops.jvp(changed, (given, given * 2), (ops.cos(given * 3), given), has_aux=True))
+derivatives.save(sys.argv[1])
+expected = np.cos(x) * np.cos(3 * x) * 2 * x + np.sin(x) * x
+for model in (derivatives, keras.models.load_model(sys.argv[1]), keras.models.clone_model(derivatives)):
+    np.testing.assert_allclose(keras.ops.convert_to_numpy(model(x)[1]), expected, atol=1e-5)
+arguments = changed, (keras.ops.sin(x), keras.ops.cos(x)), (keras.ops.exp(x), keras.ops.cos(x))
+for mine, theirs in zip(ops.jvp(*arguments, has_aux=True)[:2], keras.ops.jvp(*arguments, has_aux=True)[:2]):
+    np.testing.assert_allclose(keras.ops.convert_to_numpy(mine), keras.ops.convert_to_numpy(theirs), rtol=1e-5)
+
 keras.Model(given, ops.sin(keras.layers.Dense(2)(given))).save(sys.argv[1].replace("model.keras", "ops.keras"))
 unknown = keras.Model(given, known_by_name(keras.layers.Dense(2)(given)))
 try:

@@ -640,3 +640,28 @@ def test_second_tangent_of_a_normalization():
     step = 1e-6
     want = (tangent(x + step * v) - tangent(x - step * v)) / (2 * step)
     np.testing.assert_allclose(torch.func.jvp(tangent, (x,), (v,))[1], want, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch", "tensorflow", "jax"])
+def test_jvp_is_an_op_by_the_name_of_keras(backend):
+    x, v = (gradops.to_backend(np.array(value), backend) for value in ([0.5, 1.0], [2.0, -1.0]))
+
+    def f(x, p):
+        return {"a": ops.sin(x) * p[0]}, ops.sum(x)
+
+    for given in (tuple, list):
+        arguments = given([x, [v]]), given([v, [x]])
+        expected = gradops.jvp(f, *arguments, has_aux=True)
+        found = ops.jvp(f, *arguments, has_aux=True)
+        assert found[0].keys() == found[1].keys() == {"a"}
+        for mine, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(
+                *(ops.convert_to_numpy(y["a"] if isinstance(y, dict) else y) for y in (mine, other))
+            )
+    second = gradops.grad(lambda x: ops.sum(ops.jvp(ops.sin, (x,), (v,))[1]))(x)
+    np.testing.assert_allclose(ops.convert_to_numpy(second), -np.sin([0.5, 1.0]) * [2, -1])
+    assert ops.linalg.jvp is ops.jvp
+    with pytest.raises(ArgumentTypeError, match="`jvp`: `fun` must be a function; got"):
+        ops.jvp(x, (x,), (v,))
+    with pytest.raises(ArgumentTypeError, match="`jvp`: `primals` must be a tuple"):
+        ops.jvp(ops.sin, x, v)

@@ -106,6 +106,15 @@ def test_code_of_pages_runs(name):
     assert run(code, sys.executable, "-c", RUN, *wanted) == printed(code)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+def test_page_of_keras_runs_on_its_other_backends(backend, monkeypatch):
+    pytest.importorskip("keras"), pytest.importorskip(backend)
+    monkeypatch.setenv("KERAS_BACKEND", backend)
+    code = "\n".join(programs()["keras.md"])
+    assert run(code, sys.executable, "-c", RUN, "keras", backend) == printed(code)
+
+
 def test_readme_is_short_and_shows_both_languages():
     text = README.read_text()
     assert len(text.splitlines()) <= 150

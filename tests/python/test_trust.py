@@ -55,7 +55,7 @@ def test_page_states_the_number_of_names_of_keras():
     release = ".".join(keras.__version__.split(".")[:2])
     page = (ROOT / "docs" / "coming-from-keras.md").read_text()
     assert f"{len(shared)} of the {len(named)} names of `keras.ops` (Keras {release})" in page
-    assert named - shared == {"jvp", "linalg", "numpy"}
+    assert named - shared == {"linalg", "numpy"}
 
 
 @pytest.mark.repository

@@ -17,6 +17,22 @@ test_on(trained_on, "keras3 models train with gradops and can be saved and loade
   expect_match(out[length(out)], "^all hold on", info = paste(out, collapse = "\n"))
 })
 
+test_on(trained_on, "the page of gradients in Keras prints what it shows", {
+  library <- neighbours_library()
+  lines <- readLines(file.path(source_folder("docs"), "keras.md"), encoding = "UTF-8")
+  block <- cumsum(startsWith(lines, "```"))
+  code <- lines[block %in% block[lines == "```r"] & !startsWith(lines, "```")]
+  page <- withr::local_tempfile(fileext = ".R", lines = code)
+  printed <- withr::local_tempfile()
+  script <- withr::local_tempfile(fileext = ".R", lines = c(
+    sprintf(".libPaths(c(%s, .libPaths()))", deparse1(library)),
+    sprintf("sink(%s)\nsource(%s, print.eval = TRUE)", deparse1(printed), deparse1(page))
+  ))
+  out <- run_script(script, env = paste0("KERAS_BACKEND=", backend))
+  wanted <- sub("^#> ", "", grep("^#> ", code, value = TRUE))
+  expect_identical(trimws(readLines(printed), "right"), wanted, info = paste(out, collapse = "\n"))
+})
+
 test_on(trained_on, "loading gradops does not affect tensorflow and keras3", {
   library <- neighbours_library()
   arguments <- c(paste0("numpy,", backend), library)

@@ -279,6 +279,23 @@ def held(value: Any) -> Any:
     return value if backend_of(inner) is None else inner
 
 
+@tracing.read_as(lambda value: None)
+def components(value: Any) -> tuple[list, Callable] | None:
+    """The tensors that a ragged or sparse tensor holds, and a function that rebuilds it; None for other values.
+
+    A class of its own, on a floor above, has them as ``_gradops_components()``.
+    """
+    kind = type(value)
+    backend = owner(kind)
+    if backend is not None:
+        return backend.components(value)
+    if hasattr(kind, "_gradops_components"):
+        return value._gradops_components()
+    if not may_hold(kind):
+        return None
+    return next((found for one in loaded_backends() if (found := one.components(value)) is not None), None)
+
+
 def common_with_text(kinds, op: str) -> Backend | None:
     """``common`` for the types of one graph, where text may accompany tensors of any library without a tape.
 

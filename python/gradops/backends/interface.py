@@ -212,6 +212,13 @@ class Backend(_Contract):
             JitError: a tensor that is being traced.
         """
 
+    def components(self, x) -> tuple[list, Callable] | None:
+        """The tensors that an object of the library holds, and a function that rebuilds it from others.
+
+        Such objects are ragged and sparse tensors. None for tensors of one block of memory, and for everything else.
+        """
+        return None
+
     def handed_over(self, x):
         """``x`` with its values laid out in memory as DLPack readers expect: a copy if they are not.
 

@@ -18,7 +18,7 @@ from .. import _functions, _tree, backends
 from .._functions import hint_arguments
 from ..annotations import P, R
 from ..autodiff.derivatives import derivatives_of
-from ..autodiff.variable import Variable, data_of
+from ..autodiff.variable import Variable, data_of, differentiable
 from ..backends import owner, tracing
 from ..backends.interface import tape
 from ..errors import ArgumentTypeError, Code, GradientError, TypeOf
@@ -48,6 +48,10 @@ def custom_gradient(f: Callable, gradient: Callable | None = None) -> _Custom:
     arguments are structures, a flat list may have a gradient for each tensor in them, with dicts in the order of their
     sorted keys. A number means a constant gradient; a gradient of a broadcast shape is summed to its input's shape.
     A parameter with a default (``lambda upstream, k=2.0``) keeps it.
+
+    On TensorFlow a gradient function with a parameter ``variables`` gets the list of trainable ``tf.Variable`` that
+    ``f`` read, and returns a pair: the gradients of the inputs, and a list with one for each variable. Elsewhere, and
+    if ``f`` reads none, the parameter keeps its default.
 
     Returns:
         A function of the same arguments.
@@ -162,9 +166,14 @@ class _Custom(_functions.Made[P, R]):
             return call_symbolically(self, args, kwargs)
         leaves = [_read(leaf) for leaf in leaves]
         places = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
-        if not places:
-            return self._parts(args, kwargs)[0]
-        kinds = {type(data_of(x)) for x in map(leaves.__getitem__, places)}
+        tensors = [leaves[i] for i in places]
+        if not tensors:
+            _refuse_components(leaves)
+            value, gradient = self._parts(args, kwargs)
+            tensors = [x for x in _tree.leaves_of(value) if is_tensor(x)]
+            if not tensors or not (self._form or self._form_of(gradient)).variables:
+                return value
+        kinds = {type(data_of(x)) for x in tensors}
         backend: Any = backends.common_with_text(kinds, "custom_gradient")
         places = [i for i in places if not _is_constant(leaves[i], backend)]
         inputs = [leaves[i] for i in places]
@@ -177,6 +186,7 @@ class _Custom(_functions.Made[P, R]):
             return values, pull
 
         run.is_closed = self.is_closed  # type: ignore[attr-defined]
+        run.takes_variables = self._takes_variables  # type: ignore[attr-defined]
         values = derivatives_of(backend, inputs).custom(run, inputs)
         return values[0] if structure is _tree.LEAF else _tree.unflatten(structure, values)
 
@@ -190,6 +200,7 @@ class _Custom(_functions.Made[P, R]):
             return values, pull
 
         run.is_closed = self.is_closed  # type: ignore[attr-defined]
+        run.takes_variables = self._takes_variables  # type: ignore[attr-defined]
         values = derivatives.custom(run, inputs)
         return values[0] if structure is _tree.LEAF else _tree.unflatten(structure, values)
 
@@ -205,7 +216,7 @@ class _Custom(_functions.Made[P, R]):
         wants = self._form or self._form_of(gradient)
         if is_tensor(value):
             values, parts = [value], _tree.LEAF
-            if wants.alone and places is None:
+            if wants.alone and places is None and not wants.variables:
                 return values, parts, self._alone(gradient, xs)
         else:
             values, parts = _tree.flatten(value)
@@ -213,12 +224,20 @@ class _Custom(_functions.Made[P, R]):
         inputs = xs if places is None else _tree.flatten((args, kwargs))[0]
         read = read_by(gradient, inputs if wants.takes_inputs(len(values)) else ())
 
-        def pull(upstreams):
+        def pull(upstreams, variables=()):
             check_unwritten(read)
             upstream = upstreams[0] if parts is _tree.LEAF else _tree.unflatten(parts, upstreams)
-            found = self._leaf_gradients(gradient, wants.call(gradient, upstream, args, kwargs), args, kwargs)
-            return [fit(g, x) for g, x in zip(found if places is None else [found[i] for i in places], xs)]
+            others: list = []
+            if variables:
+                result, others = wants.call_with_variables(gradient, upstream, args, kwargs, list(variables))
+            else:
+                result = wants.call(gradient, upstream, args, kwargs)
+            found = self._leaf_gradients(gradient, result, args, kwargs)
+            found = found if places is None else [found[i] for i in places]
+            return [fit(g, x) for g, x in zip([*found, *others], [*xs, *variables])]
 
+        if wants.variables:
+            pull.takes_variables = lambda: True  # type: ignore[attr-defined]
         return values, parts, pull
 
     def _alone(self, gradient, xs):
@@ -267,6 +286,10 @@ class _Custom(_functions.Made[P, R]):
         if self._arguments is None:
             self._arguments = Arguments(self.f)
         return self._arguments
+
+    def _takes_variables(self) -> bool:
+        """True if a gradient function that is known so far takes ``variables``."""
+        return any(form.variables for form in (self._form, *self._forms.values()) if form is not None)
 
     @tracing.read_as(lambda self, gradient: Form(gradient, False, self.arguments))
     def _form_of(self, gradient: Callable) -> Form:
@@ -332,6 +355,20 @@ def _is_constant(x, backend) -> bool:
     """True if a tensor is a NumPy array used with tensors of another library."""
     owner = backends.backend_of(x)
     return owner is not backend and owner is not None and owner.yields
+
+
+def _refuse_components(leaves: list) -> None:
+    """Raise if tensors that are parts of a ragged or sparse tensor would not get the custom gradient."""
+    for leaf in leaves:
+        parts = backends.components(leaf)
+        if parts is not None and any(is_tensor(x) and differentiable(x) for x in parts[0]):
+            raise ArgumentTypeError(
+                "a function with a custom gradient takes tensors; got {leaf}, whose gradient would not be the custom "
+                "one.",
+                argument="f",
+                hint="make it a function of the tensor of its values",
+                leaf=TypeOf(leaf),
+            )
 
 
 def _output(backend, value):

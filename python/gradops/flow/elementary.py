@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,8 @@ def stop_gradient(variable: X) -> X:
     """``variable`` as a constant: no gradient flows back through it.
 
     Args:
-        variable: a tensor, a variable, or a nested structure of them.
+        variable: a tensor, a variable, or a nested structure of them; also a ragged or sparse tensor, which keeps its
+            structure.
 
     Returns:
         The same values: a new variable for a variable, the argument itself for NumPy arrays and numbers.
@@ -66,16 +68,26 @@ def _stop(x):
         return x.detach()
     x = backends.held(x)
     backend = backends.backend_of(x)
-    if backend is None:
-        return call_symbolically("stop_gradient", [x]) if backends.is_symbolic(x) else x
-    return backend.derivatives.stop(x)
+    if backend is not None:
+        return backend.derivatives.stop(x)
+    if backends.is_symbolic(x):
+        return call_symbolically("stop_gradient", [x])
+    parts = backends.components(x)
+    return x if parts is None else _rebuilt(parts, _stop)
+
+
+def _rebuilt(parts: tuple[list, Callable], change: Callable):
+    """Rebuild a ragged or sparse tensor after changing its differentiable components."""
+    tensors, rebuild = parts
+    return rebuild([change(x) if is_tensor(x) and differentiable(x) else x for x in tensors])
 
 
 def scaled_gradient(x: X, scale: Input) -> X:
     """``x``, with the gradient that flows back through it multiplied by ``scale``.
 
     Args:
-        x: a tensor, a variable, or a nested structure of them; every leaf is scaled.
+        x: a tensor, a variable, or a nested structure of them; every leaf is scaled. A ragged or sparse tensor keeps
+            its structure; for it, ``scale`` is a number.
         scale: a number or a tensor that broadcasts to ``x``; it gets no gradient itself. A negative scale
             reverses the gradient (Ganin & Lempitsky 2015). Where it is 0, the gradient is 0 even if it was
             infinite; ``x`` stays connected, so ``backward()`` works even if nothing else needs a gradient.
@@ -85,6 +97,7 @@ def scaled_gradient(x: X, scale: Input) -> X:
 
     Raises:
         ShapeError: ``scale`` does not broadcast to the shape of ``x``.
+        ArgumentError: ``scale`` is not a number, for a ragged or sparse tensor.
 
     Gradient:
         ``g * scale``; after RETURNN's ``scaled_gradient``.
@@ -126,7 +139,8 @@ def scaled_gradient_ext(
     """``x``, with the gradient ``g`` that flows back through it changed to ``g * scale + shift * m``.
 
     Args:
-        x: a tensor, a variable, or a nested structure of them.
+        x: a tensor, a variable, or a nested structure of them; for a ragged or sparse tensor see
+            :func:`scaled_gradient`.
         scale: a number or a tensor that broadcasts to ``x``.
         shift: a number or a tensor that broadcasts to ``x``; None adds nothing.
         scale_shift_by_sum_over_axis: an axis, or several: ``m`` is the sum of ``abs(g)`` over them, with
@@ -163,11 +177,17 @@ def scaled_gradient_ext(
         if backends.is_symbolic(x):
             keywords = {"scale": scale, "shift": shift, "scale_shift_by_sum_over_axis": scale_shift_by_sum_over_axis}
             return call_symbolically("scaled_gradient_ext", [x], keywords)
-        if isinstance(x, dict) or isinstance(x, (list, tuple)) and any(map(is_tensor, _tree.leaves_of(x))):
+        if isinstance(x, dict) or isinstance(x, (list, tuple)) and any(map(_holds, _tree.leaves_of(x))):
             options: dict[str, Any] = {"shift": shift, "scale_shift_by_sum_over_axis": scale_shift_by_sum_over_axis}
             change = lambda leaf: scaled_gradient_ext(leaf, scale=scale, **options)  # noqa: E731
-            return _tree.map_leaves(lambda leaf: change(leaf) if _checks.is_numeric(leaf) else leaf, x)
+            return _tree.map_leaves(lambda leaf: change(leaf) if _checks.is_numeric(leaf) or _holds(leaf) else leaf, x)
+        parts = backends.components(x)
+        if parts is not None:  # a ragged or sparse tensor
+            _check_scale_only(x, scale, shift, scale_shift_by_sum_over_axis)
+            return _rebuilt(parts, lambda values: _scaled(values, scale))
         x = conversion.convert_to_tensor(x)
+    elif backends.components(x) is not None:
+        _check_scale_only(x, scale, shift, scale_shift_by_sum_over_axis)
     shape, rank = conversion.shape(x), conversion.ndim(x)
     scale, shift = _constant(scale), _constant(shift)
     for name, value in (("scale", scale), ("shift", shift)):
@@ -186,14 +206,35 @@ def scaled_gradient_ext(
         axes = _checks.check_axes("scaled_gradient_ext", axes, rank, "scale_shift_by_sum_over_axis")
 
     def pull(upstream):
-        g = _times(upstream, scale)
         if shift is None:
-            return g
+            return _times(upstream, scale)
+        if backends.components(upstream) is not None:  # PyTorch's sparse gradient of an embedding
+            upstream = upstream.to_dense()
+        g = _times(upstream, scale)
         if axes is None:
             return elementwise.add(g, shift)
         return elementwise.add(g, _times(reductions.sum(elementwise.abs(upstream), axes, True), shift))
 
     return custom_gradient(lambda x: (x, pull))(x)
+
+
+def _holds(x) -> bool:
+    return is_tensor(x) or backends.components(x) is not None
+
+
+def _check_scale_only(x, scale, shift, axes) -> None:
+    """Raise if a ragged or sparse tensor's gradient is to change by more than a number."""
+    plain = shift is None and axes is None
+    if not plain or _checks.is_numeric(scale) and conversion.shape(scale) != ():
+        name = "scaled_gradient" if plain else "scaled_gradient_ext"
+        came = "several numbers as `scale`" if plain else "a `shift` or an axis"
+        raise ArgumentError(
+            f"`{name}`: the gradient of a ragged or sparse tensor can be scaled by a number only; got {came} for a "
+            "{x}.",
+            argument="scale" if plain else "shift",
+            hint="change the gradient of the tensor that holds its values, and make it of this tensor",
+            x=TypeOf(x),
+        )
 
 
 def _scale_function(scale: int | float):
@@ -221,9 +262,16 @@ def _constant(value):
 def _times(g, scale):
     """``g * scale``, but 0 where ``scale`` is 0 even if ``g`` is infinite; it stays connected to ``g``."""
     # `g * 0` would be NaN for an infinite gradient, and new zeros would not be connected to anything.
-    if not isinstance(scale, (int, float)):
-        return elementwise.multiply(indexing.where(elementwise.equal(scale, 0), 0, g), scale)
-    return indexing.where(creation.zeros_like(g, "bool"), g, 0) if scale == 0 else elementwise.multiply(g, scale)
+    number = isinstance(scale, (int, float))
+    if number and scale != 0:
+        return elementwise.multiply(g, scale)
+    parts = backends.components(g)  # of a sparse gradient, for which PyTorch has no `where`
+    if parts is not None and (number or conversion.shape(scale) == ()):
+        return _rebuilt(parts, lambda values: _times(values, scale))
+    g = g if parts is None else g.to_dense()
+    if number:
+        return indexing.where(creation.zeros_like(g, "bool"), g, 0)
+    return elementwise.multiply(indexing.where(elementwise.equal(scale, 0), 0, g), scale)
 
 
 functions.update(stop_gradient=stop_gradient, scaled_gradient_ext=scaled_gradient_ext)

@@ -7,6 +7,7 @@ name. :class:`Form` selects the variant from the function's parameters and the n
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 from collections.abc import Callable
@@ -123,6 +124,7 @@ class Form:
         optional: the positional parameters with a default that are named like an argument of ``f``.
         named: True if there is a parameter ``upstream``; ``first``: True if it comes before an input.
         alone: True if the function takes the upstream gradient of one output by position and nothing else.
+        variables: ``"needed"`` or ``"optional"`` if it takes ``variables``, as in ``tf.custom_gradient``; otherwise "".
     """
 
     __slots__ = (
@@ -135,6 +137,7 @@ class Form:
         "first",
         "variadic",
         "alone",
+        "variables",
         "chosen",
     )
 
@@ -145,15 +148,21 @@ class Form:
         facts = _parameters(gradient)
         self.needed: list[str] | None = None
         self.alone = False
+        self.variables = ""
         if facts is None:
             return
         needed, optional, keywords, self.variadic, takes_any = facts
+        if "variables" not in arguments.names:  # the first one may be an input or the upstream gradient by this name
+            self.variables = "needed" if "variables" in needed[1:] else ""
+            self.variables = self.variables or ("optional" if "variables" in [*optional, *keywords] else "")
+        if self.variables:
+            needed, optional, keywords = ([n for n in ns if n != "variables"] for ns in (needed, optional, keywords))
         self.named = "upstream" in needed or "upstream" in optional or "upstream" in keywords
         if self.variadic and needed[:1] == ["upstream"]:  # `upstream, *others`: by position
             self.named, needed = False, ["dy", *needed[1:]]
         self.first = "upstream" in needed[:-1]
         others = after_inputs or keywords or takes_any or self.variadic or "upstream" in optional
-        self.alone = len(needed) == 1 and not others
+        self.alone = len(needed) == 1 and not others and self.variables != "needed"
         self.keywords = None if takes_any else keywords
         needed, optional = ([n for n in names if n != "upstream"] for names in (needed, optional))
         if not (needed or self.named or self.variadic):  # `upstream=None` under another name
@@ -167,8 +176,33 @@ class Form:
             return self.after_inputs
         return self.named and len(self.needed) > 0 or len(self.needed) > outputs
 
+    def call_with_variables(self, gradient: Callable, upstream, args: tuple, kwargs: dict, variables: list) -> tuple:
+        """Call ``gradient`` also with the variables that the function read.
+
+        Returns:
+            What it gives as the gradient of the inputs, and a gradient for each variable, or None.
+
+        Raises:
+            GradientError: it does not return both.
+        """
+        result = self._call(functools.partial(gradient, variables=variables), upstream, args, kwargs)
+        both = isinstance(result, (tuple, list)) and len(result) == 2 and isinstance(result[1], (tuple, list))
+        if not both or len(result[1]) != len(variables):
+            raise GradientError(
+                f"with `variables`, the gradient function must return a pair: the gradient of the inputs, and a list "
+                f"of {len(variables)} gradients, one for each variable.",
+                argument="gradient",
+                hint="end it with `return gradients, variable_gradients`",
+            )
+        return result[0], list(result[1])
+
     def call(self, gradient: Callable, upstream, args: tuple, kwargs: dict):
         """Call ``gradient`` with the upstream gradient, in the structure of the value, and the inputs."""
+        if self.variables == "needed":
+            return self.call_with_variables(gradient, upstream, args, kwargs, [])[0]
+        return self._call(gradient, upstream, args, kwargs)
+
+    def _call(self, gradient: Callable, upstream, args: tuple, kwargs: dict):
         if isinstance(upstream, dict):
             ups = list(upstream.values())
         else:

@@ -18,6 +18,7 @@ from .conversion import *
 from .convolution import *
 from .creation import *
 from .decompositions import *
+from .derivatives import jvp
 from .diagonals import *
 from .elementwise import *
 from .elementwise_composed import *

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import keras
@@ -27,6 +28,14 @@ class Operation(keras.Operation):
         function = _named(self.function) if isinstance(self.function, str) else self.function
         return function(*arguments, **keywords)
 
+    def compute_output_spec(self, *arguments, **keywords):
+        if self.function not in _SPARSE:
+            arguments, keywords = keras.tree.map_structure(_dense, (arguments, keywords))
+        if arguments and callable(arguments[0]):  # JAX would trace it like a tensor
+            bound = Operation(functools.partial(self.call, arguments[0]))
+            return bound.compute_output_spec(*arguments[1:], **keywords)
+        return super().compute_output_spec(*arguments, **keywords)
+
     def get_config(self) -> dict:
         if isinstance(self.function, str):
             return {"function": self.function, "name": self.name}
@@ -38,6 +47,15 @@ class Operation(keras.Operation):
             hint="register the function by `keras.saving.register_keras_serializable()`, or call it in a layer, a "
             "subclass of `keras.layers.Layer` (in R `Layer()`)",
         )
+
+
+_SPARSE = ("stop_gradient", "scaled_gradient_ext")
+"""The functions that take sparse tensors and return them."""
+
+
+def _dense(x):
+    """A KerasTensor that is not marked as sparse: Keras 3.15 marks the product of any KerasTensor and a number."""
+    return keras.KerasTensor(x.shape, x.dtype) if getattr(x, "sparse", False) else x
 
 
 def _named(name: str) -> Callable:

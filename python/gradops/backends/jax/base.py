@@ -23,6 +23,11 @@ def is_tensor_type(kind: type) -> bool:
     return issubclass(kind, (jax.Array, jax.core.Tracer)) or kind.__name__ == "ArrayImpl"
 
 
+def components(x):
+    leaves, structure = jax.tree_util.tree_flatten(x)
+    return None if len(leaves) == 1 and leaves[0] is x else (leaves, structure.unflatten)
+
+
 def prepare(floatx: str) -> Callable[[], None] | None:
     """Turn on 64-bit mode if ``floatx`` needs it; returns a function that turns it off again."""
     if floatx == "float64" and not jax.config.jax_enable_x64:

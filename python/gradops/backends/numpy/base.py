@@ -45,6 +45,11 @@ def _has_arithmetic(kind: type) -> bool:
     return any(getattr(kind, member) is not getattr(np.ndarray, member) for member in own)
 
 
+def components(x):
+    """A sparse matrix of SciPy is a constant, and has no tensor to change."""
+    return ([], lambda _: x) if type(x).__module__.startswith("scipy.sparse") else None
+
+
 def prepare(floatx: str) -> None:
     """Do nothing: NumPy needs no set-up, and has every dtype but bfloat16."""
 

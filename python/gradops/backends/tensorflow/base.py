@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from ... import dtypes
-from ...errors import BackendError
+from ...errors import ArgumentTypeError, BackendError
 from ..array.base import dtype_rule, holds
 from ..interface import looked, looked_at_a_value
 from ..numpy import base as _numpy
@@ -37,7 +37,7 @@ def native_dtype(dtype) -> tf.DType:
 
 def convert(value, dtype=None, like=None) -> tf.Tensor:
     """A tensor of ``value``; reading a ``tf.Variable`` is recorded by active tapes."""
-    if isinstance(value, _OWN):
+    if isinstance(value, (*_OWN, tf.IndexedSlices)):
         value = tf.convert_to_tensor(value)
         return value if dtype is None else tf.cast(value, native_dtype(dtype))
     if holds(value, _OWN):
@@ -50,6 +50,15 @@ def convert(value, dtype=None, like=None) -> tf.Tensor:
 
 def dtype_name(x) -> str:
     return getattr(x.dtype, "name", x.dtype)  # a Keras variable's dtype is already a name
+
+
+def components(x):
+    if isinstance(x, tf.TensorArray):
+        raise ArgumentTypeError("a tf.TensorArray is not a tensor.", hint="use `x.stack()`, which is one")
+    leaves = tf.nest.flatten(x, expand_composites=True)
+    if len(leaves) == 1 and leaves[0] is x:
+        return None
+    return leaves, lambda given: tf.nest.pack_sequence_as(x, given, expand_composites=True)
 
 
 def handed_over(x):

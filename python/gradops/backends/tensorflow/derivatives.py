@@ -7,7 +7,9 @@ function closes over, whose gradient would be lost, raise an error (:mod:`.tapes
 
 from __future__ import annotations
 
+import contextlib
 import functools
+from typing import Any
 
 import tensorflow as tf
 
@@ -29,22 +31,42 @@ def custom(run, inputs: list) -> list:
         return [tf.identity(v) if any(v is x for x in inputs) else v for v in run(*inputs)[0]]
     accumulators = tapes.forward_mode()
     with tapes.forward_mode_paused():
-        results = (_custom_eagerly if eager else _custom_in_graph)(run, inputs)
+        results, closure = (_custom_eagerly if eager else _custom_in_graph)(run, inputs, bool(accumulators))
     for i, accumulator in enumerate(accumulators):
-        tangents = [accumulator.jvp(x) for x in inputs]
+        if any(accumulator.jvp(x) is not None for x in closure.others):
+            raise tapes.error()
+        tangents = [accumulator.jvp(x) for x in [*inputs, *closure.variables]]
         if any(t is not None for t in tangents):
             with tapes.forward_mode_paused(i):
-                moved = _transposed(run, inputs, tangents, results)
+                moved = _transposed(run, inputs, closure.variables, tangents, results)
             _private.set_tangents(accumulator, results, moved)
     return results
 
 
-def _transposed(run, inputs: list, tangents: list, results: list) -> list:
+class _Closure:
+    """The values that a function with a custom gradient reads but does not take as arguments.
+
+    Attributes:
+        variables: the trainable variables that it reads, if its gradient function returns their gradients.
+        others: variables and tensors whose tangents would be lost; noted in forward mode only.
+    """
+
+    def __init__(self, takes_variables: bool, read, others):
+        self.variables = list(read) if takes_variables else []
+        self.others = [x for x in others if tapes.differentiable(x)] + ([] if takes_variables else list(read))
+
+
+def _takes_variables(function) -> bool:
+    """True if a gradient function takes ``variables``, as far as the calls before this one have shown."""
+    return getattr(function, "takes_variables", bool)()
+
+
+def _transposed(run, inputs: list, variables: list, tangents: list, results: list) -> list:
     """The tangents of the results: ``d/du <pull(u), tangents>``, taken at 0 as ``pull`` is linear."""
     points = [tf.zeros_like(y) for y in results]
     with tf.GradientTape() as tape:
         tape.watch([u for u in points if tapes.differentiable(u)])
-        pulled = _again(run, inputs, points)
+        pulled = _again(run, inputs, variables, points)
     pairs = [(tf.convert_to_tensor(g), t) for g, t in zip(pulled, tangents) if g is not None and t is not None]
     with tapes.quietly():
         return tape.gradient(
@@ -52,7 +74,7 @@ def _transposed(run, inputs: list, tangents: list, results: list) -> list:
         )
 
 
-def _again(run, inputs: list, upstreams) -> list:
+def _again(run, inputs: list, variables: list, upstreams) -> list:
     """The gradients from a second run of ``run``, on ``inputs`` that have tangents or are recorded."""
     drawn: list = []
     with tapes.noting(drawn, {}):
@@ -64,27 +86,42 @@ def _again(run, inputs: list, upstreams) -> list:
             argument="f",
             hint="draw them outside and pass them as an argument, or use reverse mode",
         )
-    return pull(_dense(upstreams))
+    return _pulled(pull, upstreams, variables)
 
 
-def _custom_eagerly(run, inputs: list) -> list:
+def _pulled(pull, upstreams, variables) -> list:
+    """Call ``pull``; if there are variables, their gradients follow the inputs' gradients."""
+    return pull(_dense(upstreams), variables) if variables else pull(_dense(upstreams))
+
+
+def _custom_eagerly(run, inputs: list, forward: bool) -> tuple[list, _Closure]:
     inner = [tf.stop_gradient(x) for x in inputs]
     # A tape of its own records `run`; if the active tapes still watch a value, it depends on tensors other than the
-    # inputs.
-    tape = tf.GradientTape(persistent=True, watch_accessed_variables=False)
-    with tape:
+    # inputs. With variables, which the active tapes watch, they do not record `run`.
+    alone, used = _takes_variables(run), {}
+    tape = tf.GradientTape(persistent=True, watch_accessed_variables=alone or forward)
+    noting = tapes.noting([], used) if forward and not alone else contextlib.nullcontext()
+    with tapes.alone(used) if alone else noting, tape:
         tape.watch([x for x in inner if tapes.differentiable(x)])
         values, pull = run(*inner)
-    if tapes.watched(values):
+    takes_variables = _takes_variables(pull)
+    read = tape.watched_variables() if alone or forward else ()
+    if takes_variables and not alone and (tapes.watched(values) or read):
+        return _custom_eagerly(run, inputs, forward)  # its first call showed that it takes variables
+    if tapes.watched(values if takes_variables or not alone else [*map(tf.convert_to_tensor, read)]):
         raise tapes.error()
+    closure = _Closure(takes_variables, read, used.values())
+    variables = closure.variables
+    inner, outer = [*inner, *variables], [*inputs, *map(tf.convert_to_tensor, variables)]
 
     def rule(*upstreams):
         # A pass in a graph, such as one of a vectorized Jacobian, is differentiated by the graph's own operations.
         if tapes.forward_mode() or not tf.executing_eagerly() and tapes.may_record():
-            return _again(run, inputs, upstreams)
-        return _linked(tape, inner, inputs, pull, _dense(upstreams))
+            return _again(run, inputs, variables, upstreams)
+        compute = functools.partial(_pulled, pull, variables=variables)
+        return _linked(tape, inner, outer, compute, _dense(upstreams), tapes.alone if variables else None)
 
-    return _attached(values, inputs, rule)
+    return _attached(values, outer, rule), closure
 
 
 def _attached(values: list, inputs: list, rule) -> list:
@@ -96,12 +133,16 @@ def _attached(values: list, inputs: list, rule) -> list:
     return list(tf.custom_gradient(lambda *xs: (results, rule))(*inputs))
 
 
-def _linked(tape, inner: list, outer, compute, upstreams):
-    """``compute(upstreams)``, linked to ``outer`` on the active tapes as it depends on ``inner`` on ``tape``."""
+def _linked(tape, inner: list, outer, compute, upstreams, alone=None):
+    """``compute(upstreams)``, linked to ``outer`` on the active tapes as it depends on ``inner`` on ``tape``.
+
+    Args:
+        alone: the scope that keeps the active tapes from recording ``compute`` as well.
+    """
     if not tapes.watched([*outer, *upstreams]):
         return compute(list(upstreams))
     cut = [tf.stop_gradient(u) for u in upstreams]
-    with tape:
+    with alone() if alone else contextlib.nullcontext(), tape:
         tape.watch([u for u in cut if tapes.differentiable(u)])
         results = compute(cut)
     given = [tf.convert_to_tensor(r) for r in results if r is not None]
@@ -115,35 +156,42 @@ def _linked(tape, inner: list, outer, compute, upstreams):
             found = iter(tape.gradient(given, sources, output_gradients=gradients))
         return [next(found) if tapes.differentiable(x) else None for x in inner]
 
-    linked = _attached(given, outer, lambda *ups: _linked(tape, inner, outer, derive, ups))
+    linked = _attached(given, outer, lambda *ups: _linked(tape, inner, outer, derive, ups, alone))
     if tapes.watched(given):  # the gradient function closes over watched tensors
         linked = [x + (r - tf.stop_gradient(r)) for x, r in zip(linked, given)]
     found = iter(linked)
     return [None if r is None else next(found) for r in results]
 
 
-def _custom_in_graph(run, inputs: list) -> list:
+def _custom_in_graph(run, inputs: list, forward: bool) -> tuple[list, _Closure]:
     tapes.refuse_rows()
+    closure: Any = None
 
     @_private.custom_gradient
     def call(*xs):
+        nonlocal closure
         graph = tf.compat.v1.get_default_graph()
         own = [tf.identity(x) for x in xs]
         start = len(graph.get_operations())
-        values, pull = run(*own)
-        if any(map(tapes.may_need_gradient, tapes.outside(graph, start, values, own))):
+        with tf.GradientTape() if forward else contextlib.nullcontext() as tape:
+            values, pull = run(*own)
+        outside = tapes.outside(graph, start, values, own)
+        if any(map(tapes.may_need_gradient, outside)):
             raise tapes.error()
+        takes_variables = _takes_variables(pull)
+        closure = _Closure(takes_variables, tape.watched_variables() if tape else (), outside if forward else ())
 
-        def rule(*upstreams, variables=None):
-            if variables:
+        def rule(*upstreams, variables=()):
+            if variables and not takes_variables:
                 raise tapes.error()
-            if tapes.forward_mode():
-                return tuple(_again(run, inputs, upstreams))
-            return tuple(pull(_dense(upstreams)))
+            forward = tapes.forward_mode()
+            found = _again(run, inputs, variables, upstreams) if forward else _pulled(pull, upstreams, variables)
+            return (tuple(found[: len(xs)]), list(found[len(xs) :])) if variables else tuple(found)
 
         return [tapes.guarded(v) for v in values], rule
 
-    return list(call(*inputs))
+    results = call(*inputs)
+    return list(results), closure
 
 
 def records(x) -> bool:

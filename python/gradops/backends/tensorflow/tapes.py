@@ -88,6 +88,23 @@ def stopped():
 
 
 @contextlib.contextmanager
+def alone(used: dict | None = None):
+    """A scope whose operations are recorded only by tapes that are opened inside it.
+
+    Args:
+        used: receives the tensors that the operations use but did not make.
+
+    Raises:
+        GradientError: at the end, if an active tape watches one of these tensors.
+    """
+    used = {} if used is None else used
+    with stopped(), noting([], used):
+        yield
+    if watched([x for x in used.values() if differentiable(x)]):
+        raise error()
+
+
+@contextlib.contextmanager
 def _cut_in_graph(graph):
     """A scope that gives operations added to ``graph`` no derivative.
 
@@ -212,7 +229,8 @@ def error() -> GradientError:
         "a function with a custom gradient uses a tensor or tf.Variable that may need a gradient but is not an "
         "argument; its gradient would be lost.",
         argument="f",
-        hint="pass it as an argument, or use `stop_gradient()` on it",
+        hint="pass it as an argument, or use `stop_gradient()` on it; the gradients of variables may also be returned "
+        "by a gradient function with an argument `variables`",
     )
 
 

@@ -22,6 +22,23 @@ def is_tensor_type(kind: type) -> bool:
     return issubclass(kind, torch.Tensor)
 
 
+def components(x):
+    layout = getattr(x, "layout", torch.strided)
+    if layout is torch.sparse_coo:
+        x = x.coalesce()
+        return [x.values()], lambda given: torch.sparse_coo_tensor(
+            x.indices(), *given, x.shape, check_invariants=False, is_coalesced=True
+        )
+    if layout not in _COMPRESSED:
+        return None
+    rows = layout in (torch.sparse_csr, torch.sparse_bsr)
+    indices = (x.crow_indices(), x.col_indices()) if rows else (x.ccol_indices(), x.row_indices())
+    return [x.values()], lambda given: torch.sparse_compressed_tensor(*indices, *given, x.shape, layout=layout)
+
+
+_COMPRESSED = (torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
+
+
 def native_dtype(dtype) -> torch.dtype:
     return dtype if isinstance(dtype, torch.dtype) else DTYPES[dtypes.canonical(dtype)]
 

@@ -128,6 +128,9 @@ class sparray:
         """Return the matrix with other values on the same pattern, in the order of :attr:`values`."""
         return made(type(self), self.pattern, values)
 
+    def _gradops_components(self):
+        return [self.values], lambda given: self.with_values(*given)
+
     def tocsc(self, copy=False):
         """Return the matrix in CSC format; the values are the same tensor."""
         return self._converted("csc")
