@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Number
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -14,11 +16,14 @@ from ..autodiff.modes import no_grad, recording
 from ..autodiff.record import record
 from ..autodiff.state import wanted
 from ..autodiff.variable import Variable, check_role, data_of, wrap
-from ..errors import ArgumentError, ArgumentTypeError, Code, Given, Item, ShapeError, TypeOf
-from .batches import each
-from .models import Messages, Model, as_model, ask
-from .operations import is_list_of_texts, is_text, several, value_of
+from ..errors import ArgumentError, ArgumentTypeError, Code, Given, Item, ModelError, ShapeError, TypeOf
+from .batches import each, settled
+from .files import Content, File, joined
+from .models import Messages, Model, as_model, ask, shortened
+from .operations import is_list_of_texts, is_text, made, several, value_of
 from .prompts import Quotes, chosen, fill, listed, places
+from .schemas import Field, fields_of, mistake, object_schema, parsed_object, shortest
+from .tools import Tool, ToolCall, listed_tools
 from .values import Feedback, Said, Text, Texts, aligned, feedback
 
 
@@ -30,39 +35,56 @@ def call(
     role: str | None = None,
     critic=None,
     prompts: Mapping[str, str] | None = None,
+    tools=(),
+    rounds: int = 8,
+    returns=None,
     **fields,
-) -> Variable | Text | Texts:
+) -> Any:
     """Return a model's answer to ``prompt``, recorded: feedback on the answer becomes feedback on the inputs.
 
     Args:
         model: a model, or a value that :func:`as_model` takes.
-        prompt: a text, or messages: ``[{"role": "user", "content": text}, ...]``, whose content may be a list of texts.
+        prompt: a text; a list of texts and files (:class:`File`); or messages: ``[{"role": "user", "content": text},
+            ...]``, whose content may be such a list.
         system: the system prompt, a text.
         role: the purpose of the answer; "answer" by default.
         critic: the model that gives the feedback; ``model`` by default.
         prompts: replacements for the prompts to the critic: ``{"feedback": ..., "feedback_system": ...}``; see
             ``prompts.PROMPTS``.
-        fields: the values for ``{name}`` in ``prompt`` and ``system``: texts and numbers, or a list of texts. Only
-            the given names are replaced, and braces inside a value stay. Without fields, texts are sent unchanged.
+        tools: functions that the model may ask to call, :class:`Tool`; their descriptions get feedback.
+            :func:`tool_calls` lists the requests and results of an answer. A tool that returns a text variable gets
+            feedback on it too. If a request does not fit the tool, the model is told so.
+        rounds: the most times that the model may ask for tools before it answers.
+        returns: the fields of the answer, ``{"city": str, "score": Annotated[float, "from 0 to 1"]}``: a dict from
+            names to types (``str``, ``float``, ``int``, ``bool``, ``list[str]``, ``Literal["a", "b"]``), descriptions
+            or JSON schemas; or a class with annotations. The model is asked for JSON, and asked again once if its
+            answer does not fit. A description that is a text variable gets feedback.
+        fields: the values for ``{name}`` in ``prompt`` and ``system``: texts, numbers and files, or a list of texts or
+            files. Only the given names are replaced, and braces inside a value stay. Without fields, texts are sent
+            unchanged.
 
     Texts may be variables or strings. With several texts, each is a call of its own; these run at once and give
     several answers.
 
     Returns:
-        A text variable; a ``Text`` where no argument is a variable.
+        A text variable; a ``Text`` where no argument is a variable. With ``returns`` a dict of the fields, whose
+        attribute ``text`` is the answer itself: a text is a text variable, a number a variable of floats; true or
+        false, lists and objects are plain values.
 
     Raises:
-        ArgumentTypeError: a prompt, a system prompt or a field is not a text, or a message has more than a role and
-            a content.
-        ArgumentError: the prompt has no ``{name}`` for a field.
+        ArgumentTypeError: a prompt, a system prompt or a field is not a text, a message has more than a role and
+            a content, or the model takes no tools.
+        ArgumentError: the prompt has no ``{name}`` for a field, ``returns`` is empty, or ``rounds`` is below 1.
         ShapeError: the numbers of texts differ.
-        ModelError: the model failed, gave no text or several, or asked to call tools; the error names the roles of the
-            answer and of the inputs.
+        ModelError: the model failed, gave no text or several, asked for tools too often, or gave no JSON for
+            ``returns``; a tool failed. The error names the roles of the answer and of the inputs.
 
     Gradient:
         One request to ``critic`` for each text input that requires feedback, with the call, the answer and the remarks
         on the answer; no request if there are no remarks. The critic's answer "nothing" means no feedback. If a request
-        fails, ``backward()`` can be called again and repeats only the requests that were not answered.
+        fails, ``backward()`` can be called again and repeats only the requests that were not answered. A remark on a
+        field names it; the gradient of a number says whether it should be lower or higher. The critic sees the files of
+        the call and of the remarks.
 
     Examples:
         The critic turns feedback on the answer into feedback on the instruction. The models here have fixed answers;
@@ -84,18 +106,39 @@ def call(
     check_role(role)
     asked = as_model(model)
     fields = {name: _field(name, value) for name, value in fields.items()}
-    made = _Call(_turns(prompt, system), fields, role or "answer", as_model(critic or asked), chosen(prompts))
-    answers = each(lambda messages: ask(asked, messages, made.title), made.conversations())
-    made.answers = list(map(str, answers))
-    texts = [Text(answer, (made.role,)) for answer in made.answers]
-    result = Texts(texts) if made.count is not None else texts[0]
-    variables = made.variables()
-    if not variables:
-        return result
-    edges = tuple(v._node or v if v.requires_grad else None for v in variables)
-    if recording.get() and any(edge is not None for edge in edges):
-        return record(_RULE, edges, (made,), result)
-    return wrap(result)
+    offered = listed_tools(tools) if tools else []
+    if offered and not asked.takes_tools:
+        raise ArgumentTypeError(
+            "`tools`: the model {name} takes no tools.",
+            argument="tools",
+            hint="a function takes them with a parameter `tools`; a client does by itself",
+            name=Given(asked.name),
+        )
+    if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
+        raise ArgumentError(
+            "`rounds` must be a positive whole number; got {given}.",
+            argument="rounds",
+            given=Given(repr(rounds), rounds),
+        )
+    answer_fields = None if returns is None else fields_of("returns", returns)
+    calling = _Call(
+        asked,
+        _turns(prompt, system),
+        fields,
+        role or "answer",
+        as_model(critic or asked),
+        chosen(prompts),
+        offered,
+        rounds,
+        answer_fields,
+    )
+    answers = each(calling.converse, calling.rows, threads=asked.limit or 8)
+    calling.answers = dict(zip(calling.rows, answers))
+    texts = [Text(answer, (calling.role,)) for answer in answers]
+    for text, calls in zip(texts, calling.calls.values()):
+        text.calls = calls
+    result = Texts(texts) if calling.count is not None else texts[0]
+    return calling.recorded(result) if answer_fields is None else _by_field(calling, result, answer_fields)
 
 
 _MESSAGES = Code(
@@ -109,8 +152,10 @@ def _turns(prompt, system) -> list[tuple[str, list]]:
     if system is not None and not is_text(system):
         raise ArgumentTypeError("`system` must be a text; got {system}.", argument="system", system=TypeOf(system))
     turns = [] if system is None else [("system", [system])]
-    if is_text(prompt):
+    if is_text(prompt) or isinstance(prompt, File):
         return [*turns, ("user", [prompt])]
+    if isinstance(prompt, (list, tuple)) and any(isinstance(part, File) for part in prompt):
+        prompt = [{"role": "user", "content": prompt}]
     if not isinstance(prompt, (list, tuple)) or not prompt:
         raise ArgumentTypeError(
             "`prompt` must be a text or messages; got {prompt}.",
@@ -124,9 +169,9 @@ def _turns(prompt, system) -> list[tuple[str, list]]:
         parts = content if isinstance(content, (list, tuple)) else [content]
         parts = [p.get("text") if isinstance(p, Mapping) else p for p in parts]
         who = message.get("role") if isinstance(message, Mapping) else None
-        if not isinstance(who, str) or not parts or not all(map(is_text, parts)) or len(message) > 2:
+        if not isinstance(who, str) or not parts or not all(map(_is_part, parts)) or len(message) > 2:
             raise ArgumentTypeError(
-                "{item} must be a message: a `role`, a `content` of texts, and nothing else.",
+                "{item} must be a message: a `role`, a `content` of texts and files, and nothing else.",
                 argument="prompt",
                 hint="messages are {messages}",
                 item=Item("prompt", i),
@@ -136,17 +181,27 @@ def _turns(prompt, system) -> list[tuple[str, list]]:
     return turns
 
 
+def _is_part(value) -> bool:
+    return is_text(value) or isinstance(value, File)
+
+
 def _field(name: str, value):
     """Return the value to fill in for a name; a list of texts becomes several texts, as in a ``Variable``."""
     if is_list_of_texts(value):
         return several(value)
+    if isinstance(value, File) or _is_list_of_files(value):
+        return value
     if not is_text(value) and not isinstance(value, Number) and not _is_scalar(value):
         raise ArgumentTypeError(
-            f"`{name}` must be a text, a list of texts or a number, to be filled in; got {{value}}.",
+            f"`{name}` must be a text, a file, a list of either or a number, to be filled in; got {{value}}.",
             argument=name,
             value=TypeOf(value),
         )
     return value
+
+
+def _is_list_of_files(value) -> bool:
+    return isinstance(value, (list, tuple)) and len(value) > 0 and all(isinstance(item, File) for item in value)
 
 
 def _is_scalar(value) -> bool:
@@ -154,18 +209,49 @@ def _is_scalar(value) -> bool:
 
 
 class _Call:
-    """One recorded call: its request, and what the backward pass needs to ask for feedback."""
+    """Calls of one operation: the requests, and what the backward pass needs to ask for feedback.
 
-    def __init__(self, turns: list, fields: dict[str, Any], role: str, critic: Model, prompts: Mapping[str, str]):
-        self.turns, self.fields, self.role, self.critic, self.prompts = turns, fields, role, critic, prompts
-        self.quotes = Quotes(prompts.values(), [who for who, _ in turns])
+    Attributes:
+        rows: the positions of the texts that are called with, ``[0]`` for a single text.
+        turns: for each message its role and parts; ``later`` has each row's messages about tools.
+        inputs: pairs of a name and a text, file or number; ``results`` has each row's tool results that need feedback.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        turns: list,
+        fields: dict[str, Any],
+        role: str,
+        critic: Model,
+        prompts: Mapping[str, str],
+        tools: list[Tool],
+        rounds: int,
+        returns: list[Field] | None,
+    ):
+        self.model, self.critic, self.prompts = model, critic, prompts
+        self.turns, self.fields, self.role = turns, fields, role
+        self.tools, self.rounds, self.returns = tools, rounds, returns
+        self.quotes = Quotes(prompts.values(), [*(who for who, _ in turns), "assistant", "tool", "tools"])
         self.inputs = [(_name(who), part) for who, parts in turns for part in parts] + list(fields.items())
-        self.answers: list[str] = []
+        for field, owner in [
+            *((f, f"the argument `{f.name}` of the tool `{tool.name}`") for tool in tools for f in tool.arguments),
+            *((f, f"the field `{f.name}`") for f in returns or ()),
+        ]:
+            if field.description is not None:
+                self.inputs.append((f"description of {owner}", field.description))
+        self.inputs += [(f"description of the tool `{tool.name}`", tool.description) for tool in tools]
+        self.answers: dict[int, str] = {}
+        self.parts: list[tuple[str, str, Any]] = []  # the name, kind and values of each field with feedback
         self.paid: dict[tuple, str] = {}
         # The variables may change before the backward pass, which quotes the call as it was sent.
         self.values = {id(part): _now(part) for _, part in self.inputs}
-        lists = [value for value in self.values.values() if isinstance(value, Texts)]
+        lists = [value for value in self.values.values() if isinstance(value, (Texts, list))]
         self.count = len(aligned("call", *lists)) if lists else None
+        self.rows = list(range(self.count or 1))
+        self.later: dict[int, list[dict]] = {row: [] for row in self.rows}
+        self.calls: dict[int, list[ToolCall]] = {row: [] for row in self.rows}
+        self.results: dict[int, list[tuple[str, Variable]]] = {row: [] for row in self.rows}
         self._check_places()
 
     @property
@@ -173,26 +259,125 @@ class _Call:
         roles = ", ".join(repr(self._role(name, part)) for name, part in self.inputs)
         return f"the call for {self.role!r} (of {roles})"
 
+    def all_inputs(self) -> list[tuple[str, Any]]:
+        return [*self.inputs, *(pair for row in self.rows for pair in self.results[row])]
+
     def variables(self) -> list[Variable]:
         """Return the variables among the inputs, each once."""
-        return list({id(part): part for _, part in self.inputs if isinstance(part, Variable)}.values())
+        return list({id(part): part for _, part in self.all_inputs() if isinstance(part, Variable)}.values())
 
-    def conversations(self) -> list[Messages]:
-        return [self._messages(i) for i in range(self.count or 1)]
+    # The call ---------------------------------------------------------------------------------------------------------
 
-    def _messages(self, i: int) -> Messages:
-        values = {name: self._input_text(part, i) for name, part in self.fields.items()}
+    def converse(self, row: int) -> str:
+        """Return the model's answer in a row, after the tools that it asked for."""
+        handles = {tool.name: _Handle(self, row, tool) for tool in self.tools}
+        refused: list[dict] = []  # a first answer that did not fit, and why
+        for _ in range(self.rounds + 1):
+            reply = ask(self.model, [*self._messages(row), *refused], self.title, tools=handles)
+            wrong = None if reply.calls else self._mistake(reply)
+            if wrong and not refused:
+                again = fill(self.prompts["fields_again"], {"wrong": wrong})
+                refused = [{"role": "assistant", "content": str(reply)}, {"role": "user", "content": again}]
+                reply = ask(self.model, [*self._messages(row), *refused], self.title, tools=handles)
+                wrong = None if reply.calls else self._mistake(reply)
+            if wrong:
+                raise ModelError(
+                    "{call}: the answer {answer} does not have the fields of `returns`: {wrong}.",
+                    call=Given(self.title),
+                    answer=Given(repr(shortened(str(reply)))),
+                    wrong=Given(wrong),
+                )
+            if not reply.calls:
+                return str(reply)
+            for call in reply.calls:
+                if call.name in handles:
+                    handles[call.name].run(call)
+                else:
+                    names = ", ".join(f"`{name}`" for name in handles)
+                    self.add_call(row, call, f"error: there is no tool `{call.name}`; the tools are {names}")
+        raise ModelError(
+            f"{{call}}: the model asked for tools more than {self.rounds} times in place of an answer.",
+            hint="allow more with `rounds`, or say in the prompt when to answer",
+            call=Given(self.title),
+        )
+
+    def _mistake(self, reply: str) -> str | None:
+        return None if self.returns is None else mistake(self.returns, parsed_object(reply))
+
+    def add_call(self, row: int, call: ToolCall, result) -> Content:
+        """Add a request to call a tool and its result to the conversation; return the result as the model reads it."""
+        asked = ToolCall(call.name, call.arguments, call.id or f"call_{len(self.calls[row]) + 1}")
+        said = Text(str(asked), (f"request of `{asked.name}`",))
+        asked.request = self._view(row, said).recorded(said)
+        role = f"result of `{asked.name}`"
+        if isinstance(result, File):
+            content: Content = [result]
+            asked.result = result
+        else:
+            if not is_text(result):
+                data = data_of(result)
+                result = shortest(data.tolist() if hasattr(data, "tolist") else data)
+            content = str(value_of(result))
+            asked.result = made(asked.name, [asked.request, result], Text(content, (role,)))
+            if isinstance(result, Variable) and result.requires_grad:
+                self.values[id(result)] = value_of(result)
+                self.results[row].append((role, result))
+        self.calls[row].append(asked)
+        sent = {"id": asked.id, "name": asked.name, "arguments": shortest(asked.arguments)}
+        self.later[row] += [
+            {"role": "assistant", "content": str(asked), "tool_calls": [sent]},
+            {"role": "tool", "content": content, "tool_call_id": asked.id},
+        ]
+        return content
+
+    def _view(self, row: int, answer: Text) -> _Call:
+        """Return a row of the conversation until now, with ``answer`` as its answer."""
+        view = copy.copy(self)
+        view.rows, view.count, view.answers, view.role, view.paid = [row], None, {row: str(answer)}, answer.roles[0], {}
+        view.later, view.calls = {row: list(self.later[row])}, {row: list(self.calls[row])}
+        view.results = {row: list(self.results[row])}
+        return view
+
+    def recorded(self, result):
+        """Return an answer, or a list of parts of it, as results of the operation."""
+        variables = self.variables()
+        if not variables:
+            return result
+        edges = tuple(v._node or v if v.requires_grad else None for v in variables)
+        if recording.get() and any(edge is not None for edge in edges):
+            return record(_RULE, edges, (self,), result)
+        return [wrap(part) for part in result] if isinstance(result, list) else wrap(result)
+
+    def _messages(self, row: int) -> Messages:
+        values = {name: self._input_content(part, row) for name, part in self.fields.items()}
         messages = []
         for who, parts in self.turns:
-            texts = [self._input_text(part, i) for part in parts]
-            messages.append({"role": who, "content": "\n".join(fill(t, values) if values else t for t in texts)})
-        return messages
+            given = [self._input_content(part, row) for part in parts]
+            filled = [fill(t, values) if values and isinstance(t, str) else t for t in given]
+            messages.append({"role": who, "content": joined(filled, "\n")})
+        if self.returns is not None:
+            asked = fill(self.prompts["fields"], {"fields": listed(self._lines(self.returns, row))})
+            last = next((m for m in reversed(messages) if m["role"] == "user"), messages[-1])
+            last["content"] = joined([last["content"], asked], "\n\n")
+        return [*messages, *self.later[row]]
+
+    def _lines(self, fields: list[Field], row: int) -> list[str]:
+        return [field.line(self._description(field.description, row)) for field in fields]
+
+    def _description(self, description, row: int) -> str | None:
+        return None if description is None else str(self._input_content(description, row))
+
+    def about(self, tool: Tool, row: int) -> dict:
+        """Return a tool in the form of JSON schema, as clients take it."""
+        described = {f.name: self._description(f.description, row) for f in tool.arguments}
+        schema = object_schema(tool.arguments, {name: text for name, text in described.items() if text is not None})
+        return {"name": tool.name, "description": self._description(tool.description, row), "parameters": schema}
 
     def _check_places(self) -> None:
         if not self.fields:
             return
-        texts = [self._input_text(part, i) for _, parts in self.turns for part in parts for i in range(self.count or 1)]
-        there = {place for text in texts for place in places(text)}
+        texts = [self._input_content(part, row) for _, parts in self.turns for part in parts for row in self.rows]
+        there = {place for text in texts if isinstance(text, str) for place in places(text)}
         for name in self.fields:
             if name not in there:
                 raise ArgumentError(
@@ -201,6 +386,25 @@ class _Call:
                     hint=f"write {{{name}}} in it where it belongs",
                 )
 
+    # Feedback ---------------------------------------------------------------------------------------------------------
+
+    def remarks(self, g: list) -> Feedback:
+        """Return the feedback on the answers, made of that on the answer as it is and on its fields."""
+        found = list(feedback(g[0], self.role))
+        for part, (name, kind, values) in zip(g[1:], self.parts):
+            if kind == "string":
+                for said in feedback(part, name):
+                    on_field = Said(f"`{name}`: {said}", said.roles, said.order, said.weight, said.files)
+                    found.append(on_field.at(said.places))
+                continue
+            for row, (slope, value) in enumerate(zip(np.ravel(data_of(part)), np.ravel(values))):
+                if slope:
+                    words = f"`{name}` should be {'lower' if slope > 0 else 'higher'} than {value:g}"
+                    found.append(
+                        Said(words, (name,), weight=abs(float(slope))).at(None if self.count is None else (row,))
+                    )
+        return Feedback(sorted(found, key=attrgetter("order")))
+
     def feedback(self, g, seq: int, edges: Sequence) -> list[Feedback | None]:
         """Return the feedback on each variable, given feedback ``g`` on the answer."""
         requests = []
@@ -208,38 +412,45 @@ class _Call:
         for j, (variable, edge) in enumerate(zip(self.variables(), edges)):
             if edge is None or variable.dtype is not str or not _is_wanted(edge):
                 continue
-            for i in range(self.count or 1):
-                mine = remarks.of(i)
-                if len(mine):
-                    requests.append((j, i, mine))
-        replies = each(self._ask, requests)
+            for position, row in enumerate(self.rows):
+                mine = remarks.of(position)
+                if len(mine) and self._is_input(variable, row):
+                    requests.append((j, row, mine))
+        replies = each(self._ask, requests, threads=self.critic.limit or 8)
         found: list[list[Said]] = [[] for _ in edges]
-        for (j, i, mine), reply in zip(requests, replies):
+        for (j, row, mine), reply in zip(requests, replies):
             if reply.strip().strip("\"'.").lower() != "nothing":
                 name, variable = self._input(j)
                 said = Said(reply.strip(), (self._role(name, variable),), seq, max(m.weight for m in mine))
                 text = self.values[id(variable)]
-                place = (i if len(text) > 1 else 0,) if isinstance(text, Texts) else None
+                place = (row if len(text) > 1 else 0,) if isinstance(text, Texts) else None
                 found[j].append(said.at(place))
         self.paid.clear()
         return [Feedback(said) if said else None for said in found]
 
+    def _is_input(self, variable: Variable, row: int) -> bool:
+        return any(part is variable for _, part in (*self.inputs, *self.results[row]))
+
     def _ask(self, request: tuple) -> str:
         """Return the answer to one request; it is not sent again if another request of the pass fails."""
-        j, i, remarks = request
-        asked = (j, i, tuple(map(str, remarks)))
+        j, row, remarks = request
+        asked = (j, row, tuple(map(str, remarks)))
         if asked not in self.paid:
             name, variable = self._input(j)
             role = self._role(name, variable)
             quoted, attribute = self.quotes.quoted, self.quotes.attribute
-            said = [f"<{m['role']}>\n{quoted(m['content'])}\n</{m['role']}>" for m in self._messages(i)]
+            said = [
+                joined([f"<{m['role']}>\n", quoted(m["content"]), f"\n</{m['role']}>"]) for m in self._messages(row)
+            ]
+            if self.tools:
+                said.insert(0, f"<tools>\n{quoted(listed(self._tool_lines(row)))}\n</tools>")
             values = {
-                "call": "\n".join(said),
+                "call": joined(said, "\n"),
                 "role": attribute(self.role),
-                "answer": quoted(self.answers[i]),
+                "answer": quoted(self.answers[row]),
                 "remarks": quoted(listed(remarks)),
                 "input_role": attribute(role),
-                "input": quoted(self._input_text(variable, i)),
+                "input": quoted(self._input_content(variable, row)),
             }
             messages = [
                 {"role": "system", "content": fill(self.prompts["feedback_system"], values)},
@@ -249,17 +460,132 @@ class _Call:
             self.paid[asked] = str(ask(self.critic, messages, what, "`backward()` once more takes the pass up again"))
         return self.paid[asked]
 
+    def _tool_lines(self, row: int) -> list[str]:
+        return [
+            "\n- ".join([f"{tool.name}: {self._description(tool.description, row)}", *self._lines(tool.arguments, row)])
+            for tool in self.tools
+        ]
+
     def _role(self, name: str, part) -> str:
         return getattr(self.values[id(part)], "role", None) or getattr(part, "role", None) or name
 
-    def _input_text(self, part, i: int) -> str:
-        """Return the text of an input in call ``i``; a number is written as Python writes it."""
+    def _input_content(self, part, row: int) -> Content:
+        """Return the text or file of an input in a row; a number is written as Python writes it."""
         value = self.values[id(part)]
-        return str(value[i if len(value) > 1 else 0]) if isinstance(value, Texts) else str(value)
+        if isinstance(value, (Texts, list)):
+            value = value[row if len(value) > 1 else 0]
+        return [value] if isinstance(value, File) else str(value)
 
     def _input(self, j: int) -> tuple[str, Variable]:
         variable = self.variables()[j]
-        return next((name, part) for name, part in self.inputs if part is variable)
+        return next((name, part) for name, part in self.all_inputs() if part is variable)
+
+
+class _Handle:
+    """A tool within one conversation: a call is added to it."""
+
+    def __init__(self, call: _Call, row: int, tool: Tool):
+        self._call, self._row, self._tool = call, row, tool
+        self.name, self.about = tool.name, call.about(tool, row)
+
+    def __call__(self, **arguments) -> Content:
+        """Return what the tool returns, as the model reads it."""
+        return self.run(ToolCall(self.name, arguments))
+
+    def run(self, asked: ToolCall) -> Content:
+        tool, call = self._tool, self._call
+        if wrong := mistake(tool.arguments, asked.arguments):
+            return call.add_call(self._row, asked, f"error: {wrong}")
+        try:
+            result = settled(tool.f(**asked.arguments))
+        except ModelError:
+            raise
+        except Exception as error:
+            failure = error
+        else:
+            return call.add_call(self._row, asked, result)
+        said = f"{type(failure).__name__}: {failure}"
+        shown = call.model.hide_secrets(said)
+        raise ModelError(  # outside of `except`, so that an error with secrets does not become its context
+            "{call}: the tool {request} failed. {said}",
+            hint="a tool may return its error as a text, for the model to read",
+            call=Given(call.title),
+            request=Given(call.model.hide_secrets(str(asked))),
+            said=Given(shown),
+        ) from (failure if shown == said else None)
+
+
+class Fields(dict):
+    """The fields of an answer by name; ``text`` is the answer itself."""
+
+    text: Any
+
+
+def _by_field(calling: _Call, answer, fields: list[Field]) -> Fields:
+    """Return the fields of the answers as results of one operation."""
+    rows = [parsed_object(calling.answers[row]) for row in calling.rows]
+    names = [field.name for field in fields if field.kind in ("string", "number")]
+    kinds = {field.name: field.kind for field in fields}
+    values: list = [answer]
+    for name in list(names):
+        found = [row.get(name) for row in rows]
+        if any(value is None for value in found):
+            names.remove(name)
+        elif kinds[name] == "string":
+            texts = [Text(value, (name,)) for value in found]
+            values.append(texts[0] if calling.count is None else Texts(texts))
+        else:
+            values.append(np.asarray(found[0] if calling.count is None else found, float))
+    calling.parts = [(name, kinds[name], values[i + 1]) for i, name in enumerate(names)]
+    variables = dict(zip(["", *names], calling.recorded(values)))
+    for name in names:
+        if isinstance(variables[name], Variable):
+            variables[name].role = name
+    plain = {f.name: [row.get(f.name) for row in rows] for f in fields}
+    result = Fields(
+        (name, variables.get(name, found if calling.count is not None else found[0])) for name, found in plain.items()
+    )
+    result.text = variables[""]
+    return result
+
+
+def tool_calls(answer) -> list:
+    """Return the calls of tools that a model made for an answer, in order.
+
+    Args:
+        answer: what :func:`call` returned; its ``text`` for an answer with fields.
+
+    Returns:
+        A list of :class:`ToolCall`, whose ``request`` and ``result`` are text variables; for several answers a list of
+        such lists.
+
+    Raises:
+        ArgumentTypeError: ``answer`` is not an answer.
+
+    Gradient:
+        Feedback on a request becomes feedback on the inputs of the call and on the descriptions of the tools; feedback
+        on a result goes to its request.
+
+    Examples:
+        >>> from gradops import Variable, text
+        >>> weather = text.Tool(lambda city: "12 C", Variable("The weather.", requires_grad=True), name="weather")
+        >>> def model(prompt, system, tools):
+        ...     return tools["weather"](city="Paris")
+        >>> answer = text.call(model, "Is it cold?", tools=weather)
+        >>> [str(asked) for asked in text.tool_calls(answer)]
+        ['weather({"city": "Paris"})']
+
+    See Also:
+        :class:`ToolCall`, :class:`Tool`.
+    """
+    data = data_of(getattr(answer, "text", answer) if isinstance(answer, Fields) else answer)
+    if isinstance(data, Texts):
+        return [list(getattr(text, "calls", ())) for text in data]
+    if not isinstance(data, Text):
+        raise ArgumentTypeError(
+            "`answer` must be an answer of `call`; got {answer}.", argument="answer", answer=TypeOf(answer)
+        )
+    return list(getattr(data, "calls", ()))
 
 
 def _is_wanted(edge) -> bool:
@@ -275,11 +601,14 @@ def _name(who: str) -> str:
 def _now(part):
     """Return the current value of an input: a text, several texts, or a number."""
     value = value_of(part)
+    if isinstance(value, tuple):
+        return list(value)
     return value.item() if hasattr(value, "item") else value
 
 
 def _back(g, saved, node) -> list:
-    return saved[0].feedback(g, node.seq, node.edges)
+    calling = saved[0]
+    return calling.feedback(calling.remarks(g) if isinstance(g, list) else g, node.seq, node.edges)
 
 
 _RULE = Rule("call", vjp=_back, slots=(None,))
@@ -295,7 +624,7 @@ def judge(f: Callable) -> Callable:
         f: ``f(text, ...)``, a function that is called with strings and the values of variables. It returns one of
 
             - None: no remark; the number is 0;
-            - a remark, or a list of remarks: the number is 1;
+            - a remark, or a list of remarks, each with its files after it (:class:`File`): the number is 1;
             - ``(number, remark)``, where the remark may be None; or a number, without a remark.
 
     Returns:
@@ -408,9 +737,10 @@ def _remarks(name: str, answer) -> tuple[str, ...]:
     if answer is None:
         return ()
     if isinstance(answer, str):
-        return (str(answer),) if answer.strip() else ()
-    if isinstance(answer, (list, tuple)) and all(isinstance(a, str) for a in answer):
-        return tuple(str(a) for a in answer if a.strip())
+        return (answer,) if answer.strip() else ()
+    listed = isinstance(answer, (list, tuple)) and all(isinstance(a, (str, File)) for a in answer)
+    if listed and not (answer and isinstance(answer[0], File)):
+        return tuple(said for said in feedback(answer) if said.strip())
     raise ArgumentTypeError(
         f"`{name}` must return {{None}}, a remark, or a number with a remark; got {{answer}}.",
         argument="f",
@@ -424,7 +754,11 @@ def _judged(g, saved, node) -> list:
     verdicts, sizes, roles, subject = saved
     weights = np.abs(np.asarray(data_of(g), float)).reshape(-1)
     said = [
-        [Said(remark, (subject,) if subject else (), node.seq, float(weight)) for remark in remarks if weight]
+        [
+            Said(remark, (subject,) if subject else (), node.seq, float(weight), getattr(remark, "files", ()))
+            for remark in remarks
+            if weight
+        ]
         for remarks, weight in zip(verdicts, np.broadcast_to(weights, len(verdicts)))
     ]
     found: list[Feedback | None] = []
