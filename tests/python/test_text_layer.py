@@ -563,14 +563,6 @@ def test_failing_model_is_named_with_the_call_and_its_inputs(model, message):
         answer.backward("hm")
 
 
-def test_coroutine_models_are_refused():
-    async def model(prompt, system):
-        return "x"
-
-    with pytest.raises(ModelError, match="coroutine"):
-        text.call(model, "q")
-
-
 def test_budget_stops_before_the_call(tmp_path):
     path = tmp_path / "calls.jsonl"
     model = text.remembered(lambda p, s: p.upper(), path, calls=2)

@@ -25,7 +25,7 @@ def each(f: Callable, *iterables: Iterable, threads: int = 8, progress: Any = No
     feedback is added in the order of the batch, whichever pass ends first.
 
     Args:
-        f: a function with one argument for each iterable.
+        f: a function with one argument for each iterable; it may be ``async``.
         iterables: of equal lengths.
         threads: the most calls that run at once.
         progress: whether to show progress, as in ``gradcheck``; or a function of ``(done, total)`` to call.
@@ -119,7 +119,7 @@ def _run(f: Callable, rows: list[tuple], threads: int, shown: Callable) -> list:
         return _run_threads(f, rows, threads, shown)
     results = []
     for row in rows:
-        results.append(f(*row))
+        results.append(settled(f(*row)))
         shown(len(results), len(rows))
     return results
 
@@ -129,7 +129,7 @@ def _run_threads(f: Callable, rows: list[tuple], threads: int, shown: Callable) 
 
     executor = ThreadPoolExecutor(min(threads, len(rows)), "gradops-each")
     try:
-        futures = [executor.submit(copy_context().run, f, *row) for row in rows]
+        futures = [executor.submit(copy_context().run, lambda row: settled(f(*row)), row) for row in rows]
         _watch(futures, shown)
         for future in futures:
             if not future.cancelled() and future.exception() is not None:

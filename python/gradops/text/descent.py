@@ -12,7 +12,7 @@ from .. import _display
 from ..autodiff.modes import no_grad
 from ..autodiff.variable import Variable, data_of
 from ..errors import ArgumentError, ArgumentTypeError, Code, Given, Item, ModelError, TypeOf
-from .batches import each
+from .batches import each, settled
 from .models import Messages, as_model, ask, shortened
 from .prompts import Quotes, chosen, fill, listed, places, tagged_text
 from .values import Feedback, Said, Text, Texts
@@ -400,7 +400,7 @@ def _number(score: Callable[[], Any]) -> float:
         ArgumentTypeError: ``score`` did not return numbers.
     """
     with no_grad():
-        given = score()
+        given = settled(score())
     try:
         value = float(
             np.mean(np.asarray([data_of(x) for x in given] if isinstance(given, list) else data_of(given), float))

@@ -523,29 +523,26 @@ class Fields(dict):
 
 def _by_field(calling: _Call, answer, fields: list[Field]) -> Fields:
     """Return the fields of the answers as results of one operation."""
+    several = calling.count is not None
     rows = [parsed_object(calling.answers[row]) for row in calling.rows]
-    names = [field.name for field in fields if field.kind in ("string", "number")]
-    kinds = {field.name: field.kind for field in fields}
-    values: list = [answer]
-    for name in list(names):
-        found = [row.get(name) for row in rows]
-        if any(value is None for value in found):
-            names.remove(name)
-        elif kinds[name] == "string":
-            texts = [Text(value, (name,)) for value in found]
-            values.append(texts[0] if calling.count is None else Texts(texts))
+    result = Fields()
+    for field in fields:
+        values: Any = [row.get(field.name) for row in rows]
+        if field.kind in ("string", "number") and None not in values:
+            if field.kind == "string":
+                texts = [Text(value, (field.name,)) for value in values]
+                values = Texts(texts) if several else texts[0]
+            else:
+                values = np.asarray(values if several else values[0], float)
+            calling.parts.append((field.name, field.kind, values))
+            result[field.name] = values
         else:
-            values.append(np.asarray(found[0] if calling.count is None else found, float))
-    calling.parts = [(name, kinds[name], values[i + 1]) for i, name in enumerate(names)]
-    variables = dict(zip(["", *names], calling.recorded(values)))
-    for name in names:
-        if isinstance(variables[name], Variable):
-            variables[name].role = name
-    plain = {f.name: [row.get(f.name) for row in rows] for f in fields}
-    result = Fields(
-        (name, variables.get(name, found if calling.count is not None else found[0])) for name, found in plain.items()
-    )
-    result.text = variables[""]
+            result[field.name] = values if several else values[0]
+    result.text, *recorded = calling.recorded([answer, *(values for _, _, values in calling.parts)])
+    for (name, _, _), value in zip(calling.parts, recorded):
+        if isinstance(value, Variable):
+            value.role = name
+        result[name] = value.item() if isinstance(value, np.ndarray) and not value.ndim else value
     return result
 
 
@@ -621,7 +618,8 @@ def judge(f: Callable) -> Callable:
     """Return an evaluator of texts made of ``f``: it gives a number for how bad they are, and a remark that says why.
 
     Args:
-        f: ``f(text, ...)``, a function that is called with strings and the values of variables. It returns one of
+        f: ``f(text, ...)``, a function, also ``async``, that is called with strings and the values of variables. It
+            returns one of
 
             - None: no remark; the number is 0;
             - a remark, or a list of remarks, each with its files after it (:class:`File`): the number is 1;
@@ -673,7 +671,7 @@ def judge(f: Callable) -> Callable:
             rows = list(zip(*(_column(name, x, count) for x in values)))
         first = len(arguments)
         with no_grad():
-            verdicts = [_verdict(name, f(*row[:first], **dict(zip(keywords, row[first:])))) for row in rows]
+            verdicts = [_verdict(name, settled(f(*row[:first], **dict(zip(keywords, row[first:]))))) for row in rows]
         numbers = np.array([number for number, _ in verdicts])
         result: Any = numbers if lists else float(numbers[0])
         variables = list({id(x): x for x in given if isinstance(x, Variable)}.values())

@@ -171,9 +171,9 @@ def ask(
     if failure is not None:
         raise failure from cause  # outside of `except`, so that an error with secrets does not become its context
     answer = as_reply(answer)
-    if tools and isinstance(answer, Reply) and answer.calls:
-        return answer
     if isinstance(answer, Reply) and answer.calls:
+        if tools:
+            return answer
         raise ModelError(
             "{call}: the model asks to call {tools}, but there are no tools.",
             hint="offer tools with {offer}",
@@ -181,7 +181,7 @@ def ask(
             tools=Given(", ".join(f"`{one.name}`" for one in answer.calls)),
             offer=Code("`text.call(..., tools=[...])`", "`text_call(..., tools = list(...))`"),
         )
-    if not isinstance(answer, str):
+    if not isinstance(answer, Reply):
         raise ModelError(
             f"{{call}}: the model returned {_kind(answer)}, which is no text.", hint=hint, call=Given(what)
         )

@@ -41,7 +41,8 @@ class Field(NamedTuple):
 
     def line(self, description: str | None) -> str:
         """Return the field as a line of a list in a prompt."""
-        return f"{self.name} ({_words(self.schema)}){'' if description is None else f': {description}'}"
+        left_out = "" if self.required else "; may be left out"
+        return f"{self.name} ({_words(self.schema)}{left_out}){'' if description is None else f': {description}'}"
 
 
 def fields_of(argument: str, given) -> list[Field]:
