@@ -15,8 +15,8 @@
 #' @param prompt A text, or messages: `list(list(role = "user", content = text), ...)`, whose content may be a list of
 #'   texts and files; or a list of texts and files, `list("What is this?", text_file("boat.png"))`.
 #' @param system A text for the system prompt.
-#' @param ... For `text_call()`, fields: texts, numbers and files that replace `{name}` in the prompts; other braces stay as
-#'   they are. For `text_each()`, vectors or lists to iterate over, as for [Map()].
+#' @param ... For `text_call()`, fields: texts, numbers and files that replace `{name}` in the prompts; other braces stay
+#'   as they are. For `text_each()`, vectors or lists to iterate over, as for [Map()].
 #' @param tools Tools that the model may ask to call, a list of [text_tool()]; their descriptions get feedback.
 #' @param rounds How often the model may ask for tools before it answers.
 #' @param returns The fields of the answer and their types, `list(city = "the name of a city", score = "number")`: as
@@ -40,14 +40,15 @@
 #' @param progress If `TRUE`, a progress bar is shown.
 #' @returns
 #' - `text_call()`: a text variable, or a text if no argument is a variable. Several texts (a variable of several, a
-#'   character vector) are passed in as many calls, run concurrently, and give several answers. With `returns`, a list of
-#'   the fields: texts and numbers are variables, whose feedback and gradients name the field; its attribute `"text"` is
-#'   the answer itself.
+#'   character vector) are passed in as many calls, run concurrently, and give several answers. With `returns`, a list
+#'   of the fields: texts and numbers are variables, whose feedback and gradients name the field; its attribute `"text"`
+#'   is the answer itself.
 #' - `text_judge()`: a function that returns a number. For several texts (a variable of several, a list of variables, a
 #'   character vector as the first argument) it returns a vector: the texts are judged one by one, together with the
 #'   elements of other vectors and lists of the same length.
 #' - `text_descent()`: an optimiser, with `$step()`, `$zero_grad()`, `$state_dict()`, `$load_state_dict(state)` and
-#'   `$trials()`, the scores in a data frame. A step does not change texts without feedback; if it fails, it changes nothing.
+#'   `$trials()`, the scores in a data frame. A step does not change texts without feedback; if it fails, it changes
+#'   nothing.
 #' - `text_each()`: a list of `f`'s results, in order, computed one after the other. `text_each(backward, losses)` runs
 #'   the passes concurrently, like the calls for several texts, if the models are Python's; R's models answer one after
 #'   the other.
@@ -98,11 +99,12 @@ text_call <- function(model, prompt, system = NULL, ..., role = NULL, critic = N
   fields <- Map(function(x, name) text_operand(field_words(as_files(x)), name, call), fields, names(fields))
   settings <- list(
     role = operand(role), critic = if (!is.null(critic)) model_operand(critic), prompts = other_prompts(prompts),
-    tools = tools_operand(tools), rounds = whole(rounds), returns = if (!is.null(returns)) types_operand(returns, "returns")
+    tools = tools_operand(tools), rounds = whole(rounds),
+    returns = if (!is.null(returns)) types_operand(returns, "returns")
   )
   answer <- call_core(
     "interop.r.invoke", text_core("call"),
-    list(model_operand(model), text_operand(as_files(prompt)), text_operand(system)),
+    list(model_operand(model), text_operand(as_files(prompt), "prompt"), text_operand(system)),
     c(Filter(function(x) is.function(x) || length(x) > 0, settings), fields)
   )
   if (is.null(returns)) text_result(answer) else fields_result(answer)
@@ -113,7 +115,9 @@ fields_result <- function(answer) {
   structure(lapply(several(answer), field_result), text = text_result(reticulate::py_get_attr(answer, "text")))
 }
 
-field_result <- function(x) if (is.environment(x) && !is_tensor(x)) as.vector(py_to_r(call_core("interop.r.to_r", x))) else x
+field_result <- function(x) {
+  if (is.environment(x) && !is_tensor(x)) as.vector(py_to_r(call_core("interop.r.to_r", x))) else x
+}
 
 #' @rdname text_layer
 #' @export
@@ -160,7 +164,7 @@ text_descent <- function(params, model, memory = 0, constraints = character(), p
       state_dict = function() py_to_r(method("state_dict")),
       load_state_dict = function(state) silently("load_state_dict", state),
       trials = function() {
-        rows <- lapply(several(reticulate::py_get_attr(optimizer, "trials")), unlist)
+        rows <- several(reticulate::py_get_attr(optimizer, "trials"))
         data.frame(score = vapply(rows, `[[`, 0, 1), accepted = vapply(rows, `[[`, TRUE, 2))
       },
       params = several(reticulate::py_get_attr(optimizer, "params"))

@@ -101,7 +101,8 @@ model_operand <- function(x) {
     call_core("interop.r.named", callback(ellmer_call(x), take = as_model_argument), name)
   } else if (is.function(x)) {
     # an R function has no lasting name, so recordings tell R functions apart by a hash of their code
-    call_core("interop.r.named", callback(x, take = as_model_argument), paste("R function", substr(rlang::hash(deparse(args_and_body(x))), 1, 8)))
+    name <- paste("R function", substr(rlang::hash(deparse(args_and_body(x))), 1, 8))
+    call_core("interop.r.named", callback(x, take = as_model_argument), name)
   } else {
     x
   }
@@ -127,7 +128,7 @@ ellmer_call <- function(chat) {
 
 as_r_model <- function(model) {
   f <- function(prompt, system = NULL) {
-    prompt <- operand(as_files(prompt))
+    prompt <- operand(as_files(prompt), "prompt")
     as.character(py_to_r(call_core("interop.r.invoke", model, list(prompt, operand(system)), list())))
   }
   structure(f, class = c("gradops_model", "function"), model = model)

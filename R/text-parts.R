@@ -9,9 +9,9 @@
 #' A file gets no feedback; the critic sees it where it was in the call. In a list of remarks it belongs to the remark
 #' before it: `backward(answer, list("more like this", text_file("plot.png")))`.
 #'
-#' Objects of \pkg{ellmer} are taken too: `content_image_file()`, `content_image_url()` and `content_pdf_file()` in place
-#' of files, `tool()` in place of tools, and `type_string()`, `type_object()` and the other types for arguments and
-#' fields. If the model is a chat of ellmer, ellmer runs the tools.
+#' Objects of \pkg{ellmer} are taken too: `content_image_file()`, `content_image_url()` and `content_pdf_file()` in
+#' place of files, `tool()` in place of tools, and `type_string()`, `type_object()` and the other types for arguments
+#' and fields. If the model is a chat of ellmer, ellmer runs the tools.
 #' @param source A path, whose file is read now; an address, `"https://..."` or `"data:..."`, which is sent as it is; or
 #'   a raw vector.
 #' @param media_type `"image/png"`, `"application/pdf"`; by default that of the first bytes or of the file's ending.
@@ -67,8 +67,8 @@ text_tool <- function(f, description = NULL, name = NULL, arguments = NULL) {
     name <- name %||% attr(f, "name")
     arguments <- arguments %||% attr(f, "arguments")
     attributes(f) <- NULL
-  } else if (is.null(name) && is.name(substitute(f))) {
-    name <- as.character(substitute(f))
+  } else if (is.null(name)) {
+    name <- if (is.name(substitute(f))) as.character(substitute(f)) else ""
   }
   call_core(
     "text.Tool", callback(f), text_operand(description), name,
@@ -92,8 +92,19 @@ text_tool_calls <- function(answer) {
 
 # Values for `tools` of text_call().
 tools_operand <- function(tools) {
-  if (is.function(tools) || is.environment(tools)) tools <- list(tools)
-  lapply(tools, function(tool) if (is.function(tool)) text_tool(tool) else operand(tool, "tools"))
+  if (is.function(tools)) tools <- list(tools)
+  lapply(tools, function(tool) {
+    if (is_ellmer_class(tool, "ToolDef")) {
+      text_tool(tool)
+    } else if (is.function(tool) && !inherits(tool, "python.builtin.object")) {
+      abort(
+        c("`tools` must be tools; got a function.", i = "Make one with `text_tool(f, \"what it does\")`."),
+        class = c("gradops_error_type", "gradops_error"), argument = "tools", call = users_call()
+      )
+    } else {
+      operand(tool, "tools")
+    }
+  })
 }
 
 # Names with types, as Python takes them: descriptions as texts, types as JSON schemas.
