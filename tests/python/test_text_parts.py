@@ -621,9 +621,9 @@ def test_a_candidate_is_kept_if_it_scores_higher():
     x.backward("hm")
     optimizer.step()
     assert x.item() == "start" and len(model.calls) == 2
-    assert "- Not this text: 'low'. It scored 0.2, and the present one scores 0.5." in model.calls[1][0]
+    assert "- Improve on 'low', which was tried: it scored 0.2, and the present text 0.5." in model.calls[1][0]
     optimizer.step()
-    assert x.item() == "high" and len(model.calls) == 3 and "Not this text: 'same'" in model.calls[2][0]
+    assert x.item() == "high" and len(model.calls) == 3 and "Improve on 'same'" in model.calls[2][0]
     assert [tuple(trial) for trial in optimizer.trials] == [
         (0.5, True, ["start", "other"]),
         (0.2, False, ["low", "other"]),

@@ -215,7 +215,7 @@ test_once("groups, learning rates and scores of the optimiser", {
   x <- parameter("start", role = "x")
   backward(x, "hm")
   scores <- c(start = 0.5, low = 0.2, high = 0.75)
-  model <- text_scripted(list("Not this text: 'low'" = "<text>high</text>", "<text>low</text>"))
+  model <- text_scripted(list("Improve on 'low'" = "<text>high</text>", "<text>low</text>"))
   optimizer <- text_descent(x, model, score = function() scores[[as.character(x)]], candidates = 2)
   optimizer$step()
   expect_identical(as.character(x), "high")

@@ -173,7 +173,7 @@ class Descent:
                 self._outscored.clear()
                 return True
             for request, reply in zip(requests, replies):
-                line = f"Not this text: {reply!r}. It scored {value:g}, and the present one scores {best:g}."
+                line = f"Improve on {reply!r}, which was tried: it scored {value:g}, and the present text {best:g}."
                 self._outscored.setdefault(request.key, []).append(line)
         return False
 

@@ -565,12 +565,17 @@ def tool_calls(answer) -> list:
 
     Examples:
         >>> from gradops import Variable, text
-        >>> weather = text.Tool(lambda city: "12 C", Variable("The weather.", requires_grad=True), name="weather")
+        >>> about = Variable("The weather.", role="description", requires_grad=True)
+        >>> weather = text.Tool(lambda city: "12 C", about, name="weather")
         >>> def model(prompt, system, tools):
         ...     return tools["weather"](city="Paris")
-        >>> answer = text.call(model, "Is it cold?", tools=weather)
-        >>> [str(asked) for asked in text.tool_calls(answer)]
-        ['weather({"city": "Paris"})']
+        >>> answer = text.call(model, "Is it cold?", tools=weather, critic=lambda prompt: "ask for the country too")
+        >>> (asked,) = text.tool_calls(answer)
+        >>> print(asked)
+        weather({"city": "Paris"})
+        >>> asked.request.backward("which Paris?")
+        >>> print(about.grad)
+        ask for the country too
 
     See Also:
         :class:`ToolCall`, :class:`Tool`.
