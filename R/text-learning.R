@@ -23,7 +23,8 @@
 #'   `arguments` of [text_tool()]. The model is asked for JSON, and once more if its answer does not fit.
 #' @param role The purpose of the answer; it is part of the feedback on it.
 #' @param prompts A list of replacements for parts of the requests, `list(rewrite = "...")`: `"feedback"`,
-#'   `"feedback_system"`, `"rewrite"`, `"rewrite_system"`, `"memory"`, `"version"`, `"constraints"`.
+#'   `"feedback_system"`, `"rewrite"`, `"rewrite_system"`, `"memory"`, `"version"`, `"constraints"`,
+#'   `"fields"`, `"fields_again"`.
 #' @param f For `text_judge()`, a function of a text, and further arguments if wanted, that returns one of: `NULL` if
 #'   there is nothing to remark (the number is 0); remarks (the number is 1); `list(number, remarks)`; a number. For
 #'   `text_each()`, any function.

@@ -208,7 +208,7 @@ as_model_argument <- function(x) {
   if (is.list(x)) lapply(x, function(part) if (inherits(part, handle_class)) handle_in_r(part) else part) else x
 }
 
-handle_class <- "gradops.text.model_calls._Handle"
+handle_class <- "gradops.text.conversations.Handle"
 
 # A tool as an R function; a call is added to the conversation.
 handle_in_r <- function(handle) {

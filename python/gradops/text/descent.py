@@ -425,6 +425,9 @@ def _most_changes(text: str, rate: float | None) -> int | None:
 def word_changes(old: str, new: str) -> int:
     """Return the least number of words to replace, add or remove that makes ``new`` of ``old``."""
     first, second = old.split(), new.split()
+    for at in (0, -1):  # what both begin or end with
+        while first and second and first[at] == second[at]:
+            first.pop(at), second.pop(at)
     row = list(range(len(second) + 1))
     for i, word in enumerate(first, 1):
         before, row = row, [i]

@@ -68,8 +68,8 @@ class Tool:
     """A function that a model may ask to call, with a description that can learn.
 
     Args:
-        f: the function. It gets its arguments by name, and returns a text, a text variable, a number, a :class:`File`,
-            or values for JSON. It may be ``async``.
+        f: the function. It gets its arguments by name, and returns a text, a text variable, a :class:`File`, a number
+            (without a gradient) or other values for JSON. It may be ``async``.
         description: what the tool does: a text, or a text variable, which gets feedback; by default the first
             paragraph of the docstring.
         name: the tool's name; by default that of the function.
