@@ -11,12 +11,14 @@ import sys
 import threading
 import weakref
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Literal
 
 import numpy as np
 import pytest
 
+import gradops
 from gradops import Parameter, Variable, text
 from gradops.autodiff import no_grad
 from gradops.errors import ArgumentError, ArgumentTypeError, ModelError, ShapeError
@@ -570,7 +572,8 @@ assert os.waitpid(child, 0)[1] == 0
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform has no fork")
 def test_a_forked_process_has_its_own_loop():
-    subprocess.run([sys.executable, "-W", "ignore", "-c", FORK], check=True, timeout=60, env={**os.environ})
+    paths = {"PYTHONPATH": str(Path(gradops.__file__).parents[1])}
+    subprocess.run([sys.executable, "-c", FORK], check=True, timeout=60, env={**os.environ, **paths})
 
 
 # The optimiser: groups, learning rates, scores

@@ -49,9 +49,8 @@ class Conversations:
         self.model, self.critic, self.prompts = model, critic, prompts
         self.turns, self.fields, self.role = turns, fields, role
         self.tools, self.rounds, self.returns = tools, rounds, returns
-        self.quotes = Quotes(
-            prompts.values(), [*(who for who, _ in turns), *(("assistant", "tool", "tools") if tools else ())]
-        )
+        later = ("assistant", "tool", "tools") if tools else ()
+        self.quotes = Quotes(prompts.values(), [*(who for who, _ in turns), *later])
         self.inputs = [(_name(who), part) for who, parts in turns for part in parts] + list(fields.items())
         for field, owner in [
             *((f, f"the argument `{f.name}` of the tool `{tool.name}`") for tool in tools for f in tool.arguments),

@@ -142,6 +142,10 @@ def parts_of(content: Content) -> list:
 
 def joined(contents: Iterable[Content], separator: str = "") -> Content:
     """Return contents in sequence: a text if there is no file, else a list without empty or adjacent texts."""
+    contents = list(contents)
+    texts = [content for content in contents if isinstance(content, str)]
+    if len(texts) == len(contents):
+        return separator.join(texts)
     parts: list = []
     for content in contents:
         for i, part in enumerate(parts_of(content)):
@@ -150,7 +154,7 @@ def joined(contents: Iterable[Content], separator: str = "") -> Content:
             else:
                 parts[-1] = f"{parts[-1]!s}{'' if i else separator}{part!s}"
     if not any(isinstance(part, File) for part in parts):
-        return str(parts[0]) if parts else ""
+        return "".join(parts)
     return [part if isinstance(part, File) else str(part) for part in parts if isinstance(part, File) or part.strip()]
 
 

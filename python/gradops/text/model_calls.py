@@ -47,8 +47,8 @@ def call(
         system: the system prompt, a text.
         role: the purpose of the answer; "answer" by default.
         critic: the model that gives the feedback; ``model`` by default.
-        prompts: replacements for the prompts to the critic, ``{"feedback": ..., "feedback_system": ...}``, and for those
-            about ``returns``, ``{"fields": ..., "fields_again": ...}``; see ``prompts.PROMPTS``.
+        prompts: replacements for the prompts to the critic, ``{"feedback": ..., "feedback_system": ...}``, and for
+            those about ``returns``, ``{"fields": ..., "fields_again": ...}``; see ``prompts.PROMPTS``.
         tools: functions that the model may ask to call, :class:`Tool`; their descriptions get feedback.
             :func:`tool_calls` lists the requests and results of an answer. A tool that returns a text variable gets
             feedback on it too. If a request does not fit the tool, the model is told so.

@@ -302,9 +302,11 @@ def _sender(function: Callable) -> tuple[Callable, bool]:
     except (TypeError, ValueError):
         takes_tools = False
 
+    answer = None if takes_tools else prompt_function(function)
+
     def send(messages: Messages, tools=None):
-        with_tools = functools.partial(function, tools=tools or {}) if takes_tools else function
-        return prompt_function(with_tools)(*as_prompt(messages))
+        respond = answer or prompt_function(functools.partial(function, tools=tools or {}))
+        return respond(*as_prompt(messages))
 
     return send, takes_tools
 
