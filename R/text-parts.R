@@ -37,17 +37,20 @@
 #' - `gradops_error_type`: a value of another type.
 #' @seealso [text_layer], [text_models].
 #' @examplesIf gradops_available()
+#' about <- parameter("The weather.", role = "description")
 #' weather <- text_tool(
-#'   function(city) paste0(city, ": 12 C"), parameter("The weather.", role = "description"),
+#'   function(city) paste0(city, ": 12 C"), about,
 #'   name = "weather", arguments = list(city = "the name of a city")
 #' )
 #' model <- text_scripted(list(
-#'   "Tool: Rome: 12 C" = "It is cold.", "Is it cold" = text_tool_call("weather", city = "Rome"),
-#'   "the tool `weather`" = "Say that it is in Celsius."
+#'   "You help to improve" = "Say that it is in Celsius.", "Tool: Rome: 12 C" = "It is cold.",
+#'   "Is it cold" = text_tool_call("weather", city = "Rome")
 #' ))
 #' answer <- text_call(model, "Is it cold in Rome?", tools = list(weather))
 #' answer
 #' text_tool_calls(answer)[[1]]$request
+#' backward(answer, "which unit?")
+#' about$grad
 #' @name text_parts
 NULL
 
