@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -503,6 +504,28 @@ def test_asynchronous_models_work_within_a_running_loop_and_in_the_backward_pass
         return "too long"
 
     assert asyncio.run(notebook()) == (["about it"], "ok")
+
+
+def test_a_limited_model_may_be_called_by_its_own_tool():
+    def model(prompt, system, tools):
+        return prompt if not tools else tools["ask"](question="inner")
+
+    def ask(question: str):
+        """Ask again."""
+        return text.call(limited, question)
+
+    limited = text.as_model(model, limit=1)
+    with ThreadPoolExecutor(1) as executor:
+        answer = executor.submit(text.call, limited, "outer", tools=ask)
+        assert answer.result(timeout=20) == "inner"
+
+
+def test_futures_of_other_libraries_stay_futures():
+    class Future:
+        def __await__(self):
+            raise AssertionError
+
+    assert all(isinstance(x, Future) for x in text.each(lambda x: Future(), "ab"))
 
 
 def test_errors_of_asynchronous_models_name_the_call():

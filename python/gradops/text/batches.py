@@ -119,9 +119,14 @@ def _run(f: Callable, rows: list[tuple], threads: int, shown: Callable) -> list:
         return _run_threads(f, rows, threads, shown)
     results = []
     for row in rows:
-        results.append(settled(f(*row)))
+        results.append(_result(f, row))
         shown(len(results), len(rows))
     return results
+
+
+def _result(f: Callable, row: tuple):
+    value = f(*row)
+    return settled(value) if inspect.iscoroutine(value) else value  # a future of another library stays one
 
 
 def _run_threads(f: Callable, rows: list[tuple], threads: int, shown: Callable) -> list:
@@ -129,7 +134,7 @@ def _run_threads(f: Callable, rows: list[tuple], threads: int, shown: Callable) 
 
     executor = ThreadPoolExecutor(min(threads, len(rows)), "gradops-each")
     try:
-        futures = [executor.submit(copy_context().run, lambda row: settled(f(*row)), row) for row in rows]
+        futures = [executor.submit(copy_context().run, _result, f, row) for row in rows]
         _watch(futures, shown)
         for future in futures:
             if not future.cancelled() and future.exception() is not None:

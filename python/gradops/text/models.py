@@ -12,8 +12,10 @@ import threading
 import types
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any
 
+from .._scopes import changed
 from ..errors import ArgumentError, ArgumentTypeError, BackendError, Code, Given, ModelError, TypeOf
 from .batches import settled
 from .files import Content, File, in_words, is_content, joined, parts_of
@@ -41,6 +43,10 @@ class Reply(str):
         return self
 
 
+_sending: ContextVar[tuple[Any, ...]] = ContextVar("gradops_sending", default=())
+"""The models whose calls the current code runs in."""
+
+
 class Model:
     """A model.
 
@@ -65,7 +71,9 @@ class Model:
 
     def send(self, messages: Messages, tools: Mapping[str, Any] | None = None):
         """Return the model's answer as it comes; an awaitable is awaited."""
-        with self._turns:
+        # A tool that the model calls may call the model in turn, which must not wait for itself.
+        turn = contextlib.nullcontext() if self in _sending.get() else self._turns
+        with turn, changed(_sending, (*_sending.get(), self)):
             return settled(self._send(messages, tools) if tools else self._send(messages))
 
     def __call__(self, prompt: Content | Messages, system: str | None = None) -> str:
