@@ -84,6 +84,8 @@ backward <- function(variables, grad_variables = NULL, retain_graph = NULL, crea
   if (is.character(grad_variables) && is_tensor(variables)) {
     check_words(grad_variables)
     grad_variables <- list(as.list(grad_variables))
+  } else if (is.list(grad_variables) && is_tensor(variables) && any(vapply(grad_variables, is_file, TRUE))) {
+    grad_variables <- list(as_files(grad_variables))
   }
   call_core(
     "autodiff.backward", operand(variables), operand(grad_variables), flag(retain_graph, TRUE), flag(create_graph),

@@ -7,14 +7,16 @@
 #' one that calls nothing, for tests and documents. Nothing is loaded or sent before a model is passed.
 #' @param x One of
 #'   - an R function of `(prompt, system)`, in any order if one is named `system` or `system_prompt`; or of the prompt
-#'     only, which then starts with the system prompt;
+#'     only, which then starts with the system prompt. A prompt with files is a list of texts and files. With an
+#'     argument `tools`, a list of functions by name, it may call tools, or return [text_tool_call()];
 #'   - a chat of \pkg{ellmer}: each call is a fresh conversation with its provider and its settings;
 #'   - a Python client with `chat$completions$create`, such as that of `openai`, and the name of its `model`;
 #'   - a name that Python's `litellm` knows: `"anthropic/claude-..."`;
 #'   - a model.
 #' @param model The name of the client's model; for `text_remembered()`, an object that `text_as_model()` takes, or
 #'   `NULL` to answer only from the recording.
-#' @param ... Settings sent with each call: `temperature = 0`.
+#' @param ... Settings sent with each call: `temperature = 0`. `limit` is the most calls of a Python client that run at
+#'   once; 8 of one batch by default.
 #' @param path A file of JSON lines, one per call, written when the call ends, so that an interrupt loses nothing;
 #'   existing lines never change. A model only uses recordings of a model of its name (for an R function: of the same
 #'   code); without a model, all recordings are used. `NULL` records in memory only.
@@ -24,8 +26,8 @@
 #'   error 5xx, also conditions of \pkg{httr2} with such a status).
 #' @param wait Seconds before the first repetition, doubled for each further one.
 #' @param answers A list named by regular expressions (Python's). The first one that matches in the system prompt and
-#'   prompt gives the answer: a text; several texts, one for each call; or a function, as for `x`. An element without a
-#'   name answers everything else.
+#'   prompt gives the answer: a text, or a [text_tool_call()]; several, one for each call; or a function, as for `x`. A
+#'   file is `[image name]`. An element without a name answers everything else.
 #' @returns A model: an R function of `(prompt, system = NULL)`, with `model$name`. `text_remembered()` adds
 #'   `model$spent`, a list of `calls`, `tokens` and `remembered`; `text_scripted()` adds `model$calls`, a data frame of
 #'   the requests.
@@ -53,6 +55,7 @@ text_as_model <- function(x, model = NULL, ...) {
   options <- list(...)
   if (!all(nzchar(rlang::names2(options)))) unsupported("...", "takes the options of a model by name.")
   options <- lapply(options, operand)
+  if ("limit" %in% names(options)) options$limit <- whole(options$limit)
   as_r_model(call_core("interop.r.invoke", text_core("as_model"), list(model_operand(x), model), options))
 }
 
@@ -95,10 +98,11 @@ model_operand <- function(x) {
     x
   } else if (is_ellmer(x)) {
     name <- if (is.function(x$get_model)) x$get_model() else "ellmer chat"
-    call_core("interop.r.named", callback(ellmer_call(x)), name)
+    call_core("interop.r.named", callback(ellmer_call(x), take = as_model_argument), name)
   } else if (is.function(x)) {
     # an R function has no lasting name, so recordings tell R functions apart by a hash of their code
-    call_core("interop.r.named", callback(x), paste("R function", substr(rlang::hash(deparse(args_and_body(x))), 1, 8)))
+    name <- paste("R function", substr(rlang::hash(deparse(args_and_body(x))), 1, 8))
+    call_core("interop.r.named", callback(x, take = as_model_argument), name)
   } else {
     x
   }
@@ -113,17 +117,19 @@ is_ellmer <- function(x) {
 # Start a new conversation for each call, as calls are independent.
 ellmer_call <- function(chat) {
   force(chat)
-  function(prompt, system) {
+  function(prompt, system, tools = NULL) {
     fresh <- chat$clone()
     fresh$set_turns(list())
     if (!is.null(system)) fresh$set_system_prompt(system)
-    as.character(fresh$chat(prompt, echo = "none"))
+    for (tool in tools) fresh$register_tool(as_ellmer_tool(tool))
+    as.character(do.call(fresh$chat, c(lapply(as.list(prompt), as_ellmer_content), list(echo = "none"))))
   }
 }
 
 as_r_model <- function(model) {
   f <- function(prompt, system = NULL) {
-    as.character(py_to_r(call_core("interop.r.invoke", model, list(operand(prompt), operand(system)), list())))
+    prompt <- operand(as_files(prompt), "prompt")
+    as.character(py_to_r(call_core("interop.r.invoke", model, list(prompt, operand(system)), list())))
   }
   structure(f, class = c("gradops_model", "function"), model = model)
 }

@@ -66,7 +66,7 @@ R_GROUPS = {
 # The navigation shown next to each page. A page that is not named goes to the first pattern that matches.
 INDEX = {
     "Start": ["docs/get-started", "docs/recipes", "docs/cheat*", "docs/faq", "gallery", "examples/index"],
-    "Coming from": ["docs/coming-from", "docs/coming-from-*", "docs/scipy", "docs/text"],
+    "Coming from": ["docs/coming-from", "docs/coming-from-*", "docs/scipy", "docs/text", "docs/text-pipelines"],
     "Guides": [
         f"docs/{name}"
         for name in "custom-gradients transformations keras statistics numpy wrong-gradients four-backends engines "

@@ -84,7 +84,7 @@ def test_fields_are_filled_once_and_get_their_own_feedback():
     with pytest.raises(ArgumentError, match="no place for `topics`"):
         text.call(model, template, topics=topic)
     for missing in (None, {"a": 1}, np.ones(2), [1, 2]):
-        with pytest.raises(ArgumentTypeError, match="`who` must be a text, a list of texts or a number"):
+        with pytest.raises(ArgumentTypeError, match="`who` must be a text, a file, a list of either or a number"):
             text.call(echo, "for {who}", who=missing)
     assert text.call(lambda p: p, "for {who}", who=["Ann", Variable("Bob"), "Eve"]).tolist()[1:] == [
         "for Bob",
@@ -561,14 +561,6 @@ def test_failing_model_is_named_with_the_call_and_its_inputs(model, message):
     answer = text.call(echo, Parameter("q", role="question"), role="draft", critic=model)
     with pytest.raises(ModelError, match="feedback on 'question', of the call for 'draft'"):
         answer.backward("hm")
-
-
-def test_coroutine_models_are_refused():
-    async def model(prompt, system):
-        return "x"
-
-    with pytest.raises(ModelError, match="coroutine"):
-        text.call(model, "q")
 
 
 def test_budget_stops_before_the_call(tmp_path):

@@ -142,7 +142,7 @@ def _():
         assert y.item() == "abc" and y.role == "p" and said(y) == ["hm"]
 
 
-@promise("textgrad", "a variable may hold an image", "texts and numbers alone", "no")
+@promise("textgrad", "a variable may hold an image", "`text.File`, which is no variable and gets no feedback", "no")
 def _():
     with pytest.raises((ArgumentTypeError, BackendError)):
         Variable(b"\x89PNG")
@@ -460,19 +460,18 @@ def _():
         text.as_model(echo, temperature=0)
 
 
-@promise("afnio", "asynchronous clients", "threads, with the clients that are not asynchronous", "differs")
+@promise("afnio", "asynchronous clients", "the same, in one event loop; `as_model(client, limit=4)` bounds the calls")
 def _():
     async def model(prompt, system):
         return "x"
 
-    with pytest.raises(ModelError, match="coroutine"):
-        text.call(model, "q")
+    assert text.call(model, "q") == "x"
 
 
-@promise("textgrad", "multimodal calls", "texts alone", "no")
+@promise("both", "multimodal calls", "`text.File` in prompts, fields and remarks")
 def _():
-    with pytest.raises(ArgumentTypeError):
-        text.call(echo, [{"role": "user", "content": [b"png"]}])
+    image = text.File(b"\x89PNG")
+    assert text.call(lambda parts: repr(parts), ["What?", image]) == repr(["What?", image])
 
 
 # Evaluators.
@@ -535,10 +534,33 @@ def _():
     assert text.judge(lambda a, b: (0.5, None))(p(), p()).item() == 0.5
 
 
-@promise("textgrad", "`MultiFieldTokenParsedEvaluation`: what is between tags", "ordinary code in the judge", "differs")
+@promise("textgrad", "`MultiFieldTokenParsedEvaluation`: what is between tags", "`returns=`: fields in JSON", "differs")
 def _():
-    grade = text.judge(lambda y: (float(y.split("<score>")[1].split("</score>")[0]), None))
-    assert grade(p("<score>0.5</score>")).item() == 0.5
+    answer = text.call(lambda prompt: '{"score": 0.5}', p(), returns={"score": float})
+    assert answer["score"].item() == 0.5
+
+
+@promise("DSPy", "`Signature` with output fields and types", "`text.call(..., returns={...})`: feedback by field")
+def _():
+    x = p("Name a city.", "question")
+    answer = text.call(lambda prompt: '{"city": "Rome"}', x, returns={"city": str}, critic=lambda prompt: "name two")
+    answer["city"].backward("only one")
+    assert answer["city"].item() == "Rome" and said(x) == ["name two"]
+
+
+@promise("DSPy", "`Tool`, `ReAct`", "`text.call(..., tools=[f])`; the description may be a `Parameter`")
+def _():
+    about = p("Doubles.", "description")
+    double = text.Tool(lambda x: 2 * int(x), about, name="double")
+    answer = text.call(lambda a, b, tools: tools["double"](x="21"), "21?", tools=double, critic=lambda prompt: "of x")
+    answer.backward("hm")
+    assert answer.item() == "42" and said(about) == ["of x"]
+
+
+@promise("DSPy", "`Image`, `File`, `Audio` as inputs", "`text.File`")
+def _():
+    image = text.File(b"\x89PNG")
+    assert text.call(lambda parts: str(len(parts)), "What is {x}?", x=image) == "3"
 
 
 # The optimiser.
@@ -599,10 +621,28 @@ def _():
     optimizer.load_state_dict(json.loads(json.dumps(optimizer.state_dict())))
 
 
-@promise("afnio", "parameter groups", "an optimiser for each group", "differs")
+@promise("afnio", "parameter groups", "the same; `optimizer.param_groups`")
 def _():
-    with pytest.raises(ArgumentTypeError):
-        text.Descent([{"params": [p()]}], echo)
+    x, y = p("a", "x"), p("b", "y")
+    optimizer = text.Descent([{"params": x, "memory": 2}, {"params": [y]}], echo, memory=1)
+    assert optimizer.params == [x, y] and [group["memory"] for group in optimizer.param_groups] == [2, 1]
+
+
+@promise(
+    "DSPy", "GEPA keeps a candidate that scores higher on a minibatch", "`text.Descent(..., score=f, candidates=3)`"
+)
+def _():
+    x = p("bad", "x")
+    model = text.scripted({"bad": ["<text>worse</text>", "<text>good</text>"]})
+    optimizer = text.Descent(x, model, score=lambda: float(x.item() == "good"), candidates=2)
+    x.backward("hm")
+    optimizer.step()
+    assert x.item() == "good" and [trial.accepted for trial in optimizer.trials] == [True, False, True]
+
+
+@promise("DSPy", "GEPA draws the next candidate from a Pareto front", "one text at a time: the best so far", "no")
+def _():
+    assert "Pareto" not in (text.Descent.__doc__ or "")
 
 
 @promise("afnio", "`step(closure)`", "call the closure before", "no")

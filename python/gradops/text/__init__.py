@@ -5,6 +5,8 @@ Text variables (``Variable("Be brief.", role="instruction", requires_grad=True)`
 - :func:`join`, :func:`split`, :func:`format`, :func:`replace`, :func:`upper` and other string operations, which pass
   the feedback on their result on to their inputs;
 - :func:`call`: a model call as an operation; the backward pass asks a model for feedback on the inputs;
+- :class:`File`: an image or a document in a prompt or a remark;
+- :class:`Tool`, :class:`ToolCall`, :func:`tool_calls`: functions that a model may ask to call, and its requests;
 - :func:`judge`: a critic as an operation; its value is a number and its gradient is a remark;
 - :class:`Descent`: the optimiser, which has a model rewrite texts according to their feedback;
 - :func:`each`: a batch of calls or backward passes on threads, with results in order;
@@ -27,7 +29,8 @@ from .._names import namespace
 from . import backend  # noqa: F401
 from .batches import each
 from .descent import Descent
-from .model_calls import call, judge
+from .files import File
+from .model_calls import call, judge, tool_calls
 from .models import as_model, scripted
 from .operations import (
     capitalize,
@@ -46,14 +49,18 @@ from .operations import (
     upper,
 )
 from .recorded_models import remembered
+from .tools import Tool, ToolCall
 from .values import Feedback, Said, Text, Texts, feedback
 
 __all__ = [
     "Descent",
     "Feedback",
+    "File",
     "Said",
     "Text",
     "Texts",
+    "Tool",
+    "ToolCall",
     "as_model",
     "call",
     "capitalize",
@@ -74,6 +81,7 @@ __all__ = [
     "splitlines",
     "strip",
     "title",
+    "tool_calls",
     "upper",
 ]
 

@@ -1,8 +1,11 @@
-"""``each``: calls or backward passes on threads, with results in order."""
+"""``each``: calls or backward passes on threads, with results in order; and the event loop of asynchronous models."""
 
 from __future__ import annotations
 
+import inspect
+import os
 import sys
+import threading
 import weakref
 from collections.abc import Callable, Iterable
 from contextvars import copy_context
@@ -12,7 +15,7 @@ from .._display import track
 from .._scopes import changed
 from ..autodiff import gradients
 from ..autodiff.variable import Variable
-from ..errors import ArgumentError, ArgumentTypeError, Given, TypeOf
+from ..errors import ArgumentError, ArgumentTypeError, Given, ModelError, TypeOf
 
 
 def each(f: Callable, *iterables: Iterable, threads: int = 8, progress: Any = None) -> list:
@@ -22,7 +25,7 @@ def each(f: Callable, *iterables: Iterable, threads: int = 8, progress: Any = No
     feedback is added in the order of the batch, whichever pass ends first.
 
     Args:
-        f: a function with one argument for each iterable.
+        f: a function with one argument for each iterable; it may be ``async``.
         iterables: of equal lengths.
         threads: the most calls that run at once.
         progress: whether to show progress, as in ``gradcheck``; or a function of ``(done, total)`` to call.
@@ -116,9 +119,14 @@ def _run(f: Callable, rows: list[tuple], threads: int, shown: Callable) -> list:
         return _run_threads(f, rows, threads, shown)
     results = []
     for row in rows:
-        results.append(f(*row))
+        results.append(_result(f, row))
         shown(len(results), len(rows))
     return results
+
+
+def _result(f: Callable, row: tuple):
+    value = f(*row)
+    return settled(value) if inspect.iscoroutine(value) else value  # a future of another library stays one
 
 
 def _run_threads(f: Callable, rows: list[tuple], threads: int, shown: Callable) -> list:
@@ -126,7 +134,7 @@ def _run_threads(f: Callable, rows: list[tuple], threads: int, shown: Callable) 
 
     executor = ThreadPoolExecutor(min(threads, len(rows)), "gradops-each")
     try:
-        futures = [executor.submit(copy_context().run, f, *row) for row in rows]
+        futures = [executor.submit(copy_context().run, _result, f, row) for row in rows]
         _watch(futures, shown)
         for future in futures:
             if not future.cancelled() and future.exception() is not None:
@@ -158,3 +166,57 @@ def _wait(futures: set) -> tuple[set, set]:
 
     finished = wait(futures, return_when=FIRST_COMPLETED)
     return finished.done, finished.not_done
+
+
+# The event loop: coroutines of asynchronous clients are awaited in one loop on a thread of its own, as a client keeps
+# connections that belong to the loop of their first use. The caller may itself run in another loop.
+
+
+def settled(value):
+    """Return ``value``, or what it gives when awaited.
+
+    Raises:
+        ModelError: the caller runs in the package's loop, which cannot wait for itself.
+    """
+    if not inspect.isawaitable(value):
+        return value
+    import asyncio  # imported here, as the import takes milliseconds
+
+    loop, thread = _event_loop()
+    if threading.get_ident() == thread:
+        if inspect.iscoroutine(value):
+            value.close()
+        raise ModelError(
+            "an asynchronous model is called by another one, within the event loop that awaits both.",
+            hint="call it on a thread: `await asyncio.to_thread(text.call, model, prompt)`",
+        )
+
+    async def waiting():
+        return await value
+
+    future = asyncio.run_coroutine_threadsafe(waiting(), loop)
+    try:
+        while not future.done():
+            _wait({future})
+        return future.result()
+    except BaseException:
+        future.cancel()
+        raise
+
+
+_loops: dict[int, tuple[Any, int | None]] = {}
+"""The event loop and its thread, by process: a forked process has the loop but not its thread."""
+_loops_lock = threading.Lock()
+
+
+def _event_loop() -> tuple[Any, int | None]:
+    import asyncio
+
+    with _loops_lock:
+        if os.getpid() not in _loops:
+            loop = asyncio.new_event_loop()
+            thread = threading.Thread(target=loop.run_forever, name="gradops-awaiting", daemon=True)
+            thread.start()
+            _loops.clear()
+            _loops[os.getpid()] = loop, thread.ident
+        return _loops[os.getpid()]

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from numbers import Number
 from typing import Any
 
 import numpy as np
 
-from ..autodiff.graph import Rule, key
+from ..autodiff.graph import Rule
 from ..autodiff.modes import no_grad, recording
 from ..autodiff.record import record
-from ..autodiff.state import wanted
 from ..autodiff.variable import Variable, check_role, data_of, wrap
 from ..errors import ArgumentError, ArgumentTypeError, Code, Given, Item, ShapeError, TypeOf
-from .batches import each
-from .models import Messages, Model, as_model, ask
-from .operations import is_list_of_texts, is_text, several, value_of
-from .prompts import Quotes, chosen, fill, listed, places
+from .batches import each, settled
+from .conversations import Conversations
+from .files import File
+from .models import as_model
+from .operations import is_list_of_texts, is_text, several
+from .prompts import chosen
+from .schemas import Field, fields_of, parsed_object
+from .tools import listed_tools
 from .values import Feedback, Said, Text, Texts, aligned, feedback
 
 
@@ -30,39 +33,56 @@ def call(
     role: str | None = None,
     critic=None,
     prompts: Mapping[str, str] | None = None,
+    tools=(),
+    rounds: int = 8,
+    returns=None,
     **fields,
-) -> Variable | Text | Texts:
+) -> Any:
     """Return a model's answer to ``prompt``, recorded: feedback on the answer becomes feedback on the inputs.
 
     Args:
         model: a model, or a value that :func:`as_model` takes.
-        prompt: a text, or messages: ``[{"role": "user", "content": text}, ...]``, whose content may be a list of texts.
+        prompt: a text; a list of texts and files (:class:`File`); or messages: ``[{"role": "user", "content": text},
+            ...]``, whose content may be such a list.
         system: the system prompt, a text.
         role: the purpose of the answer; "answer" by default.
         critic: the model that gives the feedback; ``model`` by default.
-        prompts: replacements for the prompts to the critic: ``{"feedback": ..., "feedback_system": ...}``; see
-            ``prompts.PROMPTS``.
-        fields: the values for ``{name}`` in ``prompt`` and ``system``: texts and numbers, or a list of texts. Only
-            the given names are replaced, and braces inside a value stay. Without fields, texts are sent unchanged.
+        prompts: replacements for the prompts to the critic, ``{"feedback": ..., "feedback_system": ...}``, and for
+            those about ``returns``, ``{"fields": ..., "fields_again": ...}``; see ``prompts.PROMPTS``.
+        tools: functions that the model may ask to call, :class:`Tool`; their descriptions get feedback.
+            :func:`tool_calls` lists the requests and results of an answer. A tool that returns a text variable gets
+            feedback on it too. If a request does not fit the tool, the model is told so.
+        rounds: the most times that the model may ask for tools before it answers.
+        returns: the fields of the answer, ``{"city": str, "score": Annotated[float, "from 0 to 1"]}``: a dict from
+            names to types (``str``, ``float``, ``int``, ``bool``, ``list[str]``, ``Literal["a", "b"]``), descriptions
+            or JSON schemas; or a class with annotations. The model is asked for JSON, and asked again once if its
+            answer does not fit. A description that is a text variable gets feedback.
+        fields: the values for ``{name}`` in ``prompt`` and ``system``: texts, numbers and files, or a list of texts or
+            files. Only the given names are replaced, and braces inside a value stay. Without fields, texts are sent
+            unchanged.
 
     Texts may be variables or strings. With several texts, each is a call of its own; these run at once and give
     several answers.
 
     Returns:
-        A text variable; a ``Text`` where no argument is a variable.
+        A text variable; a ``Text`` where no argument is a variable. With ``returns`` a dict of the fields, whose
+        attribute ``text`` is the answer itself: a text is a text variable, a number a variable of floats; true or
+        false, lists and objects are plain values.
 
     Raises:
-        ArgumentTypeError: a prompt, a system prompt or a field is not a text, or a message has more than a role and
-            a content.
-        ArgumentError: the prompt has no ``{name}`` for a field.
+        ArgumentTypeError: a prompt, a system prompt or a field is not a text, a message has more than a role and
+            a content, or the model takes no tools.
+        ArgumentError: the prompt has no ``{name}`` for a field, ``returns`` is empty, or ``rounds`` is below 1.
         ShapeError: the numbers of texts differ.
-        ModelError: the model failed, gave no text or several, or asked to call tools; the error names the roles of the
-            answer and of the inputs.
+        ModelError: the model failed, gave no text or several, asked for tools too often, or gave no JSON for
+            ``returns``; a tool failed. The error names the roles of the answer and of the inputs.
 
     Gradient:
         One request to ``critic`` for each text input that requires feedback, with the call, the answer and the remarks
         on the answer; no request if there are no remarks. The critic's answer "nothing" means no feedback. If a request
-        fails, ``backward()`` can be called again and repeats only the requests that were not answered.
+        fails, ``backward()`` can be called again and repeats only the requests that were not answered. A remark on a
+        field names it; the gradient of a number says whether it should be lower or higher. The critic sees the files of
+        the call and of the remarks.
 
     Examples:
         The critic turns feedback on the answer into feedback on the instruction. The models here have fixed answers;
@@ -84,18 +104,39 @@ def call(
     check_role(role)
     asked = as_model(model)
     fields = {name: _field(name, value) for name, value in fields.items()}
-    made = _Call(_turns(prompt, system), fields, role or "answer", as_model(critic or asked), chosen(prompts))
-    answers = each(lambda messages: ask(asked, messages, made.title), made.conversations())
-    made.answers = list(map(str, answers))
-    texts = [Text(answer, (made.role,)) for answer in made.answers]
-    result = Texts(texts) if made.count is not None else texts[0]
-    variables = made.variables()
-    if not variables:
-        return result
-    edges = tuple(v._node or v if v.requires_grad else None for v in variables)
-    if recording.get() and any(edge is not None for edge in edges):
-        return record(_RULE, edges, (made,), result)
-    return wrap(result)
+    offered = listed_tools(tools) if tools else []
+    if offered and not asked.takes_tools:
+        raise ArgumentTypeError(
+            "`tools`: the model {name} takes no tools.",
+            argument="tools",
+            hint="a function takes them with a parameter `tools`; a client does by itself",
+            name=Given(asked.name),
+        )
+    if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
+        raise ArgumentError(
+            "`rounds` must be a positive whole number; got {given}.",
+            argument="rounds",
+            given=Given(repr(rounds), rounds),
+        )
+    answer_fields = None if returns is None else fields_of("returns", returns)
+    calling = Conversations(
+        asked,
+        _turns(prompt, system),
+        fields,
+        role or "answer",
+        as_model(critic or asked),
+        chosen(prompts),
+        offered,
+        rounds,
+        answer_fields,
+    )
+    answers = each(calling.converse, calling.rows, threads=asked.limit or 8)
+    calling.answers = dict(zip(calling.rows, answers))
+    texts = [Text(answer, (calling.role,)) for answer in answers]
+    for text, calls in zip(texts, calling.calls.values()):
+        text.calls = calls
+    result = Texts(texts) if calling.count is not None else texts[0]
+    return calling.recorded(result) if answer_fields is None else _by_field(calling, result, answer_fields)
 
 
 _MESSAGES = Code(
@@ -109,8 +150,10 @@ def _turns(prompt, system) -> list[tuple[str, list]]:
     if system is not None and not is_text(system):
         raise ArgumentTypeError("`system` must be a text; got {system}.", argument="system", system=TypeOf(system))
     turns = [] if system is None else [("system", [system])]
-    if is_text(prompt):
+    if is_text(prompt) or isinstance(prompt, File):
         return [*turns, ("user", [prompt])]
+    if isinstance(prompt, (list, tuple)) and any(isinstance(part, File) for part in prompt):
+        prompt = [{"role": "user", "content": prompt}]
     if not isinstance(prompt, (list, tuple)) or not prompt:
         raise ArgumentTypeError(
             "`prompt` must be a text or messages; got {prompt}.",
@@ -124,9 +167,9 @@ def _turns(prompt, system) -> list[tuple[str, list]]:
         parts = content if isinstance(content, (list, tuple)) else [content]
         parts = [p.get("text") if isinstance(p, Mapping) else p for p in parts]
         who = message.get("role") if isinstance(message, Mapping) else None
-        if not isinstance(who, str) or not parts or not all(map(is_text, parts)) or len(message) > 2:
+        if not isinstance(who, str) or not parts or not all(map(_is_part, parts)) or len(message) > 2:
             raise ArgumentTypeError(
-                "{item} must be a message: a `role`, a `content` of texts, and nothing else.",
+                "{item} must be a message: a `role`, a `content` of texts and files, and nothing else.",
                 argument="prompt",
                 hint="messages are {messages}",
                 item=Item("prompt", i),
@@ -136,153 +179,106 @@ def _turns(prompt, system) -> list[tuple[str, list]]:
     return turns
 
 
+def _is_part(value) -> bool:
+    return is_text(value) or isinstance(value, File)
+
+
 def _field(name: str, value):
     """Return the value to fill in for a name; a list of texts becomes several texts, as in a ``Variable``."""
     if is_list_of_texts(value):
         return several(value)
+    if isinstance(value, File) or _is_list_of_files(value):
+        return value
     if not is_text(value) and not isinstance(value, Number) and not _is_scalar(value):
         raise ArgumentTypeError(
-            f"`{name}` must be a text, a list of texts or a number, to be filled in; got {{value}}.",
+            f"`{name}` must be a text, a file, a list of either or a number, to be filled in; got {{value}}.",
             argument=name,
             value=TypeOf(value),
         )
     return value
 
 
+def _is_list_of_files(value) -> bool:
+    return isinstance(value, (list, tuple)) and len(value) > 0 and all(isinstance(item, File) for item in value)
+
+
 def _is_scalar(value) -> bool:
     return getattr(value, "shape", None) == () and hasattr(value, "item")
 
 
-class _Call:
-    """One recorded call: its request, and what the backward pass needs to ask for feedback."""
+class Fields(dict):
+    """The fields of an answer by name; ``text`` is the answer itself."""
 
-    def __init__(self, turns: list, fields: dict[str, Any], role: str, critic: Model, prompts: Mapping[str, str]):
-        self.turns, self.fields, self.role, self.critic, self.prompts = turns, fields, role, critic, prompts
-        self.quotes = Quotes(prompts.values(), [who for who, _ in turns])
-        self.inputs = [(_name(who), part) for who, parts in turns for part in parts] + list(fields.items())
-        self.answers: list[str] = []
-        self.paid: dict[tuple, str] = {}
-        # The variables may change before the backward pass, which quotes the call as it was sent.
-        self.values = {id(part): _now(part) for _, part in self.inputs}
-        lists = [value for value in self.values.values() if isinstance(value, Texts)]
-        self.count = len(aligned("call", *lists)) if lists else None
-        self._check_places()
-
-    @property
-    def title(self) -> str:
-        roles = ", ".join(repr(self._role(name, part)) for name, part in self.inputs)
-        return f"the call for {self.role!r} (of {roles})"
-
-    def variables(self) -> list[Variable]:
-        """Return the variables among the inputs, each once."""
-        return list({id(part): part for _, part in self.inputs if isinstance(part, Variable)}.values())
-
-    def conversations(self) -> list[Messages]:
-        return [self._messages(i) for i in range(self.count or 1)]
-
-    def _messages(self, i: int) -> Messages:
-        values = {name: self._input_text(part, i) for name, part in self.fields.items()}
-        messages = []
-        for who, parts in self.turns:
-            texts = [self._input_text(part, i) for part in parts]
-            messages.append({"role": who, "content": "\n".join(fill(t, values) if values else t for t in texts)})
-        return messages
-
-    def _check_places(self) -> None:
-        if not self.fields:
-            return
-        texts = [self._input_text(part, i) for _, parts in self.turns for part in parts for i in range(self.count or 1)]
-        there = {place for text in texts for place in places(text)}
-        for name in self.fields:
-            if name not in there:
-                raise ArgumentError(
-                    f"{self.title}: the prompt has no place for `{name}`.",
-                    argument=name,
-                    hint=f"write {{{name}}} in it where it belongs",
-                )
-
-    def feedback(self, g, seq: int, edges: Sequence) -> list[Feedback | None]:
-        """Return the feedback on each variable, given feedback ``g`` on the answer."""
-        requests = []
-        remarks = feedback(g, self.role)
-        for j, (variable, edge) in enumerate(zip(self.variables(), edges)):
-            if edge is None or variable.dtype is not str or not _is_wanted(edge):
-                continue
-            for i in range(self.count or 1):
-                mine = remarks.of(i)
-                if len(mine):
-                    requests.append((j, i, mine))
-        replies = each(self._ask, requests)
-        found: list[list[Said]] = [[] for _ in edges]
-        for (j, i, mine), reply in zip(requests, replies):
-            if reply.strip().strip("\"'.").lower() != "nothing":
-                name, variable = self._input(j)
-                said = Said(reply.strip(), (self._role(name, variable),), seq, max(m.weight for m in mine))
-                text = self.values[id(variable)]
-                place = (i if len(text) > 1 else 0,) if isinstance(text, Texts) else None
-                found[j].append(said.at(place))
-        self.paid.clear()
-        return [Feedback(said) if said else None for said in found]
-
-    def _ask(self, request: tuple) -> str:
-        """Return the answer to one request; it is not sent again if another request of the pass fails."""
-        j, i, remarks = request
-        asked = (j, i, tuple(map(str, remarks)))
-        if asked not in self.paid:
-            name, variable = self._input(j)
-            role = self._role(name, variable)
-            quoted, attribute = self.quotes.quoted, self.quotes.attribute
-            said = [f"<{m['role']}>\n{quoted(m['content'])}\n</{m['role']}>" for m in self._messages(i)]
-            values = {
-                "call": "\n".join(said),
-                "role": attribute(self.role),
-                "answer": quoted(self.answers[i]),
-                "remarks": quoted(listed(remarks)),
-                "input_role": attribute(role),
-                "input": quoted(self._input_text(variable, i)),
-            }
-            messages = [
-                {"role": "system", "content": fill(self.prompts["feedback_system"], values)},
-                {"role": "user", "content": fill(self.prompts["feedback"], values)},
-            ]
-            what = f"the request for feedback on {role!r}, of {self.title}"
-            self.paid[asked] = str(ask(self.critic, messages, what, "`backward()` once more takes the pass up again"))
-        return self.paid[asked]
-
-    def _role(self, name: str, part) -> str:
-        return getattr(self.values[id(part)], "role", None) or getattr(part, "role", None) or name
-
-    def _input_text(self, part, i: int) -> str:
-        """Return the text of an input in call ``i``; a number is written as Python writes it."""
-        value = self.values[id(part)]
-        return str(value[i if len(value) > 1 else 0]) if isinstance(value, Texts) else str(value)
-
-    def _input(self, j: int) -> tuple[str, Variable]:
-        variable = self.variables()[j]
-        return next((name, part) for name, part in self.inputs if part is variable)
+    text: Any
 
 
-def _is_wanted(edge) -> bool:
-    """True if the feedback at an edge reaches the variables that the pass differentiates."""
-    ways = wanted.get()
-    return ways is None or any(key(edge) in way for way in ways)
+def _by_field(calling: Conversations, answer, fields: list[Field]) -> Fields:
+    """Return the fields of the answers as results of one operation."""
+    several = calling.count is not None
+    rows = [parsed_object(calling.answers[row]) for row in calling.rows]
+    result = Fields()
+    for field in fields:
+        values: Any = [row.get(field.name) for row in rows]
+        if field.kind in ("string", "number") and None not in values:
+            if field.kind == "string":
+                texts = [Text(value, (field.name,)) for value in values]
+                values = Texts(texts) if several else texts[0]
+            else:
+                values = np.asarray(values if several else values[0], float)
+            calling.parts.append((field.name, field.kind, values))
+            result[field.name] = values
+        else:
+            result[field.name] = values if several else values[0]
+    result.text, *recorded = calling.recorded([answer, *(values for _, _, values in calling.parts)])
+    for (name, _, _), value in zip(calling.parts, recorded):
+        if isinstance(value, Variable):
+            value.role = name
+        result[name] = value.item() if isinstance(value, np.ndarray) and not value.ndim else value
+    return result
 
 
-def _name(who: str) -> str:
-    return {"user": "prompt", "system": "system prompt"}.get(who, f"{who}'s message")
+def tool_calls(answer) -> list:
+    """Return the calls of tools that a model made for an answer, in order.
 
+    Args:
+        answer: what :func:`call` returned; its ``text`` for an answer with fields.
 
-def _now(part):
-    """Return the current value of an input: a text, several texts, or a number."""
-    value = value_of(part)
-    return value.item() if hasattr(value, "item") else value
+    Returns:
+        A list of :class:`ToolCall`, whose ``request`` and ``result`` are text variables; for several answers a list of
+        such lists.
 
+    Raises:
+        ArgumentTypeError: ``answer`` is not an answer.
 
-def _back(g, saved, node) -> list:
-    return saved[0].feedback(g, node.seq, node.edges)
+    Gradient:
+        Feedback on a request becomes feedback on the inputs of the call and on the descriptions of the tools; feedback
+        on a result goes to its request.
 
+    Examples:
+        >>> from gradops import Variable, text
+        >>> about = Variable("The weather.", role="description", requires_grad=True)
+        >>> weather = text.Tool(lambda city: "12 C", about, name="weather")
+        >>> def model(prompt, system, tools):
+        ...     return tools["weather"](city="Paris")
+        >>> answer = text.call(model, "Is it cold?", tools=weather, critic=lambda prompt: "ask for the country too")
+        >>> (asked,) = text.tool_calls(answer)
+        >>> print(asked)
+        weather({"city": "Paris"})
+        >>> asked.request.backward("which Paris?")
+        >>> print(about.grad)
+        ask for the country too
 
-_RULE = Rule("call", vjp=_back, slots=(None,))
+    See Also:
+        :class:`ToolCall`, :class:`Tool`.
+    """
+    data = data_of(getattr(answer, "text", answer) if isinstance(answer, Fields) else answer)
+    if isinstance(data, Texts):
+        return [list(getattr(text, "calls", ())) for text in data]
+    if not isinstance(data, Text):
+        raise ArgumentTypeError(
+            "`answer` must be an answer of `call`; got {answer}.", argument="answer", answer=TypeOf(answer)
+        )
+    return list(getattr(data, "calls", ()))
 
 
 # ``judge``: a number, and a remark as its gradient --------------------------------------------------------------------
@@ -292,10 +288,11 @@ def judge(f: Callable) -> Callable:
     """Return an evaluator of texts made of ``f``: it gives a number for how bad they are, and a remark that says why.
 
     Args:
-        f: ``f(text, ...)``, a function that is called with strings and the values of variables. It returns one of
+        f: ``f(text, ...)``, a function, also ``async``, that is called with strings and the values of variables. It
+            returns one of
 
             - None: no remark; the number is 0;
-            - a remark, or a list of remarks: the number is 1;
+            - a remark, or a list of remarks, each with its files after it (:class:`File`): the number is 1;
             - ``(number, remark)``, where the remark may be None; or a number, without a remark.
 
     Returns:
@@ -344,7 +341,7 @@ def judge(f: Callable) -> Callable:
             rows = list(zip(*(_column(name, x, count) for x in values)))
         first = len(arguments)
         with no_grad():
-            verdicts = [_verdict(name, f(*row[:first], **dict(zip(keywords, row[first:])))) for row in rows]
+            verdicts = [_verdict(name, settled(f(*row[:first], **dict(zip(keywords, row[first:]))))) for row in rows]
         numbers = np.array([number for number, _ in verdicts])
         result: Any = numbers if lists else float(numbers[0])
         variables = list({id(x): x for x in given if isinstance(x, Variable)}.values())
@@ -408,9 +405,10 @@ def _remarks(name: str, answer) -> tuple[str, ...]:
     if answer is None:
         return ()
     if isinstance(answer, str):
-        return (str(answer),) if answer.strip() else ()
-    if isinstance(answer, (list, tuple)) and all(isinstance(a, str) for a in answer):
-        return tuple(str(a) for a in answer if a.strip())
+        return (answer,) if answer.strip() else ()
+    listed = isinstance(answer, (list, tuple)) and all(isinstance(a, (str, File)) for a in answer)
+    if listed and not (answer and isinstance(answer[0], File)):
+        return tuple(said for said in feedback(answer) if said.strip())
     raise ArgumentTypeError(
         f"`{name}` must return {{None}}, a remark, or a number with a remark; got {{answer}}.",
         argument="f",
@@ -424,7 +422,11 @@ def _judged(g, saved, node) -> list:
     verdicts, sizes, roles, subject = saved
     weights = np.abs(np.asarray(data_of(g), float)).reshape(-1)
     said = [
-        [Said(remark, (subject,) if subject else (), node.seq, float(weight)) for remark in remarks if weight]
+        [
+            Said(remark, (subject,) if subject else (), node.seq, float(weight), getattr(remark, "files", ()))
+            for remark in remarks
+            if weight
+        ]
         for remarks, weight in zip(verdicts, np.broadcast_to(weights, len(verdicts)))
     ]
     found: list[Feedback | None] = []

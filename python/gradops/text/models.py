@@ -2,44 +2,81 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
+import json
 import os
 import re
 import threading
 import types
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any
 
+from .._scopes import changed
 from ..errors import ArgumentError, ArgumentTypeError, BackendError, Code, Given, ModelError, TypeOf
+from .batches import settled
+from .files import Content, File, in_words, is_content, joined, parts_of
+from .tools import ToolCall
 
-Messages = list[dict[str, str]]
+Messages = list[dict[str, Any]]
+"""Messages, ``{"role": "user", "content": content}``; an assistant's may have ``tool_calls``, a tool's its request."""
 
 
 class Reply(str):
-    """An answer; ``tokens`` is the number of tokens of the call, if the model reports it."""
+    """An answer.
+
+    Attributes:
+        tokens: the number of tokens of the call, if the model reports it.
+        calls: the requests to call tools, which come in place of an answer.
+    """
 
     tokens: int | None = None
+    calls: tuple[ToolCall, ...] = ()
 
-    def __new__(cls, answer: str, tokens: int | None = None):
+    def __new__(cls, answer: str, tokens: int | None = None, calls: Sequence[ToolCall] = ()):
         self = super().__new__(cls, answer)
         self.tokens = tokens
+        self.calls = tuple(calls)
         return self
+
+
+_sending: ContextVar[tuple[Any, ...]] = ContextVar("gradops_sending", default=())
+"""The models whose calls the current code runs in."""
 
 
 class Model:
     """A model.
 
-    ``send(messages)`` answers messages (``{"role": "user", "content": "..."}``). Error messages never show ``secrets``.
+    ``send(messages)`` answers messages; ``send(messages, tools)`` may also ask for tools, functions by name. Error
+    messages never show ``secrets``. No more than ``limit`` calls run at once.
     """
 
-    def __init__(self, send: Callable[[Messages], Any], name: str, secrets: Sequence[Any] = ()):
-        self.send = send
+    def __init__(
+        self,
+        send: Callable[..., Any],
+        name: str,
+        secrets: Sequence[Any] = (),
+        takes_tools: bool = False,
+        limit: int | None = None,
+    ):
         self.name = name
+        self.takes_tools = takes_tools
+        self.limit = limit
+        self._send = send
         self._secrets = tuple(s for s in secrets if isinstance(s, str) and s)
+        self._turns: Any = contextlib.nullcontext() if limit is None else threading.BoundedSemaphore(limit)
 
-    def __call__(self, prompt: str | Messages, system: str | None = None) -> str:
+    def send(self, messages: Messages, tools: Mapping[str, Any] | None = None):
+        """Return the model's answer as it comes; an awaitable is awaited."""
+        # A tool that the model calls may call the model in turn, which must not wait for itself.
+        turn = contextlib.nullcontext() if self in _sending.get() else self._turns
+        with turn, changed(_sending, (*_sending.get(), self)):
+            return settled(self._send(messages, tools) if tools else self._send(messages))
+
+    def __call__(self, prompt: Content | Messages, system: str | None = None) -> str:
         """Return the answer to a prompt or to messages."""
         return ask(self, as_messages(prompt, system), f"the model {self.name}")
 
@@ -64,7 +101,7 @@ def _secrets() -> list[str]:
     return [v for name, v in os.environ.items() if len(v) > 7 and name.upper().endswith(("_KEY", "_TOKEN", "_SECRET"))]
 
 
-def as_messages(prompt: str | Messages, system: str | None = None) -> Messages:
+def as_messages(prompt: Content | Messages, system: str | None = None) -> Messages:
     """Return a prompt, or messages, as messages.
 
     Raises:
@@ -73,10 +110,10 @@ def as_messages(prompt: str | Messages, system: str | None = None) -> Messages:
     if system is not None and not isinstance(system, str):
         raise _no_text("system", "a text", system)
     start = [] if system is None else [{"role": "system", "content": str(system)}]
-    if isinstance(prompt, str):
-        return [*start, {"role": "user", "content": str(prompt)}]
+    if is_content(prompt):
+        return [*start, {"role": "user", "content": joined([prompt], "\n")}]
     if not isinstance(prompt, (list, tuple)) or not prompt or not all(map(_is_message, prompt)):
-        raise _no_text("prompt", "a text or messages, each a `role` and a `content`", prompt)
+        raise _no_text("prompt", "a text, texts and files, or messages, each a `role` and a `content`", prompt)
     return [*start, *prompt]
 
 
@@ -94,21 +131,32 @@ def _is_message(value) -> bool:
     return (
         isinstance(value, Mapping)
         and set(value) == {"role", "content"}
-        and all(isinstance(words, str) for words in value.values())
+        and isinstance(value["role"], str)
+        and is_content(value["content"])
     )
 
 
-def as_prompt(messages: Messages) -> tuple[str, str | None]:
-    """Return messages as one prompt and one system prompt; a conversation is written out turn by turn."""
-    system = "\n\n".join(m["content"] for m in messages if m["role"] == "system")
+def as_prompt(messages: Messages) -> tuple[Content, str | None]:
+    """Return messages as one prompt and one system prompt; a conversation is written out turn by turn.
+
+    The prompt is a list of texts and files if there are files; files of the system prompt go first.
+    """
+    systems = [m["content"] for m in messages if m["role"] == "system"]
+    system = "\n\n".join("".join(part for part in parts_of(s) if isinstance(part, str)) for s in systems)
+    files = [part for s in systems for part in parts_of(s) if isinstance(part, File)]
     turns = [m for m in messages if m["role"] != "system"]
     if len(turns) == 1:
-        return turns[0]["content"], system or None
-    return "\n\n".join(f"{turn['role'].capitalize()}: {turn['content']}" for turn in turns), system or None
+        prompt = turns[0]["content"]
+    else:
+        said = [joined([f"{turn['role'].capitalize()}: ", turn["content"]]) for turn in turns]
+        prompt = joined(said, "\n\n")
+    return joined([files, prompt]) if files else prompt, system or None
 
 
-def ask(model: Model, messages: Messages, what: str, hint: str | None = None) -> Reply:
-    """Return the model's answer.
+def ask(
+    model: Model, messages: Messages, what: str, hint: str | None = None, tools: Mapping[str, Any] | None = None
+) -> Reply:
+    """Return the model's answer, or its requests to call ``tools``.
 
     Raises:
         ModelError: the model raised an error, or returned no text. ``what`` names the call and ``hint`` says how to
@@ -117,7 +165,7 @@ def ask(model: Model, messages: Messages, what: str, hint: str | None = None) ->
     failure: ModelError | None = None
     cause: BaseException | None = None
     try:
-        answer = model.send(messages)
+        answer = model.send(messages, tools)
     except ModelError as error:
         cause = error.__cause__
         call = f"call{len(error.fields)}"  # a model may call another model, whose error already names a call
@@ -130,37 +178,58 @@ def ask(model: Model, messages: Messages, what: str, hint: str | None = None) ->
         failure = ModelError("{call}: the model failed. {said}", hint=hint, call=Given(what), said=Given(shown))
     if failure is not None:
         raise failure from cause  # outside of `except`, so that an error with secrets does not become its context
-    if inspect.isawaitable(answer):
-        if inspect.iscoroutine(answer):
-            answer.close()
-        hint = "use the client that is not async: calls run on threads"
-        raise ModelError("{call}: the model is a coroutine function.", hint=hint, call=Given(what))
-    if not isinstance(answer, str):
+    answer = as_reply(answer)
+    if isinstance(answer, Reply) and answer.calls:
+        if tools:
+            return answer
+        raise ModelError(
+            "{call}: the model asks to call {tools}, but there are no tools.",
+            hint="offer tools with {offer}",
+            call=Given(what),
+            tools=Given(", ".join(f"`{one.name}`" for one in answer.calls)),
+            offer=Code("`text.call(..., tools=[...])`", "`text_call(..., tools = list(...))`"),
+        )
+    if not isinstance(answer, Reply):
         raise ModelError(
             f"{{call}}: the model returned {_kind(answer)}, which is no text.", hint=hint, call=Given(what)
         )
     if not answer.strip():
         raise ModelError("{call}: the model returned an empty text.", hint=hint, call=Given(what))
-    return answer if isinstance(answer, Reply) else Reply(answer)
+    return answer
+
+
+def as_reply(answer):
+    """Return a text, or a request to call a tool, or several, as a ``Reply``; any other value unchanged."""
+    calls = [answer] if isinstance(answer, ToolCall) else answer
+    if isinstance(calls, (list, tuple)) and calls and all(isinstance(call, ToolCall) for call in calls):
+        return Reply("", None, calls)
+    return Reply(answer) if isinstance(answer, str) and not isinstance(answer, Reply) else answer
 
 
 def _kind(answer) -> str:
     return "nothing" if answer is None else f"a {type(answer).__name__}"
 
 
-def as_model(x, model: str | None = None, **options) -> Model:
+def as_model(x, model: str | None = None, *, limit: int | None = None, **options) -> Model:
     """Return a model, ``model(prompt, system=None) -> str``, made of a function, a client or a name.
 
     Args:
         x: one of
 
             - a function of ``(prompt, system)``, in any order if one is named ``system`` or ``system_prompt``; or a
-              function of the prompt, which then starts with the system prompt;
+              function of the prompt, which then starts with the system prompt. A prompt with files is a list of texts
+              and files. With a parameter ``tools``, a dict of functions, it may call tools itself, or return a
+              :class:`ToolCall` or several;
             - a client with ``chat.completions.create``, such as ``openai``'s and compatible ones; a completion with
-              several answers or with tool calls raises a ModelError;
+              several answers, or with tool calls that nobody offered, raises a ModelError;
             - the name of a model, which is called through ``litellm``: ``"anthropic/claude-..."``;
             - a model, which is returned.
+
+            Functions and clients may be asynchronous: all are awaited in one event loop, on a thread of its own, so a
+            call works where another loop is running, as in a notebook, which waits. To let that loop go on, use
+            ``await asyncio.to_thread(text.call, model, prompt)``.
         model: the name of the client's model.
+        limit: the most calls of this model that run at once; 8 of one batch by default.
         options: settings sent with each call: ``temperature=0``, ``max_tokens=200``.
 
     The model has the name of the function or of the client's model; :func:`remembered` uses it as a key. A lambda is
@@ -168,6 +237,7 @@ def as_model(x, model: str | None = None, **options) -> Model:
 
     Raises:
         ArgumentTypeError: ``x`` is none of these, a client comes without ``model``, or a plain function with options.
+        ArgumentError: ``limit`` is not a positive whole number.
         BackendError: ``x`` is a name and litellm is not installed.
 
     Gradient:
@@ -182,15 +252,20 @@ def as_model(x, model: str | None = None, **options) -> Model:
     See Also:
         :func:`scripted`, :func:`remembered`, :func:`call`, whose answers have a gradient.
     """
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+        raise ArgumentError(
+            "`limit` must be a positive whole number; got {given}.", argument="limit", given=Given(repr(limit), limit)
+        )
     if isinstance(x, Model):
-        return _refuse_options(x, x, model, options)
+        return _refuse_options(x, x, model, {**options, **({} if limit is None else {"limit": limit})})
     if isinstance(x, str):
-        return _litellm_model(x, options)
+        return _litellm_model(x, limit, options)
     completions = getattr(getattr(x, "chat", None), "completions", None)
     if completions is not None and callable(getattr(completions, "create", None)):
-        return _client_model(x, completions.create, model, options)
+        return _client_model(x, completions.create, model, limit, options)
     if callable(x):
-        return _refuse_options(x, Model(_sender(x), _name(x)), model, options)
+        send, takes_tools = _sender(x)
+        return _refuse_options(x, Model(send, _name(x), (), takes_tools, limit), model, options)
     raise ArgumentTypeError(
         "a model must be a function, a client or a name; got {x}.",
         argument="model",
@@ -228,15 +303,26 @@ def _refuse_options(x, made: Model, model, options) -> Model:
     return made
 
 
-def _sender(function: Callable) -> Callable[[Messages], Any]:
-    answer = prompt_function(function)
-    return lambda messages: answer(*as_prompt(messages))
+def _sender(function: Callable) -> tuple[Callable, bool]:
+    """Return a function of messages, and of tools if ``function`` has a parameter ``tools``; and whether it has one."""
+    try:
+        takes_tools = "tools" in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        takes_tools = False
+
+    answer = None if takes_tools else prompt_function(function)
+
+    def send(messages: Messages, tools=None):
+        respond = answer or prompt_function(functools.partial(function, tools=tools or {}))
+        return respond(*as_prompt(messages))
+
+    return send, takes_tools
 
 
-def prompt_function(function: Callable) -> Callable[[str, str | None], Any]:
+def prompt_function(function: Callable) -> Callable[[Any, str | None], Any]:
     """Return a function of ``(prompt, system)`` that passes ``system`` on by name, by position or in the prompt."""
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = [p for p in inspect.signature(function).parameters.values() if p.name != "tools"]
     except (TypeError, ValueError):
         return function
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
@@ -249,10 +335,10 @@ def prompt_function(function: Callable) -> Callable[[str, str | None], Any]:
     several = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     if several or len([p for p in positional if p.default is p.empty]) == 2:
         return function
-    return lambda prompt, system: function(prompt if system is None else f"{system}\n\n{prompt}")
+    return lambda prompt, system: function(prompt if system is None else joined([system, prompt], "\n\n"))
 
 
-def _client_model(client, create: Callable, model: str | None, options: dict) -> Model:
+def _client_model(client, create: Callable, model: str | None, limit: int | None, options: dict) -> Model:
     if model is None:
         raise ArgumentTypeError(
             "`model` is missing: the {client} has several models.",
@@ -261,14 +347,54 @@ def _client_model(client, create: Callable, model: str | None, options: dict) ->
             client=TypeOf(client),
             call=Code('`as_model(client, "name-of-the-model")`', '`text_as_model(client, "name-of-the-model")`'),
         )
-    return Model(
-        lambda messages: _answer_of(create(model=model, messages=messages, **options)),
-        model,
-        [getattr(client, "api_key", None)],
+    return _completing(
+        functools.partial(create, model=model), model, [getattr(client, "api_key", None)], limit, options
     )
 
 
-def _litellm_model(name: str, options: dict) -> Model:
+def _completing(create: Callable, name: str, secrets: Sequence[Any], limit: int | None, options: dict) -> Model:
+    def send(messages: Messages, tools=None):
+        offered = {"tools": [{"type": "function", "function": tool.about} for tool in tools.values()]} if tools else {}
+        response = create(messages=[_sent(message) for message in messages], **offered, **options)
+        return _answer_of(settled(response), bool(tools))
+
+    return Model(send, name, secrets, True, limit)
+
+
+def _sent(message: dict) -> dict:
+    """Return a message in the form of a client for chat completions."""
+    sent = {**message, "content": _sent_content(message["content"])}
+    if "tool_calls" in message:
+        sent["content"] = None
+        sent["tool_calls"] = [
+            {"id": call["id"], "type": "function", "function": {"name": call["name"], "arguments": call["arguments"]}}
+            for call in message["tool_calls"]
+        ]
+    return sent
+
+
+def _sent_content(content: Content) -> str | list[dict]:
+    if isinstance(content, str):
+        return content
+    return [{"type": "text", "text": part} if isinstance(part, str) else _sent_file(part) for part in content]
+
+
+def _sent_file(file: File) -> dict:
+    if file.kind == "image":
+        return {"type": "image_url", "image_url": {"url": file.url}}
+    if file.data is None:
+        raise ModelError(
+            "the client takes a document as bytes, not as an address; got {file}.",
+            hint="read the document and pass its bytes",
+            file=Given(str(file)),
+        )
+    if file.kind == "audio":
+        content = file.url.partition(",")[2]
+        return {"type": "input_audio", "input_audio": {"data": content, "format": file.media_type.partition("/")[2]}}
+    return {"type": "file", "file": {"filename": file.name or "document", "file_data": file.url}}
+
+
+def _litellm_model(name: str, limit: int | None, options: dict) -> Model:
     try:
         from litellm import completion  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
@@ -277,21 +403,16 @@ def _litellm_model(name: str, options: dict) -> Model:
             hint="{install}; or pass a client or a function",
             install=Code("pip install litellm", "pip install litellm in Python"),
         ) from None
-    return Model(
-        lambda messages: _answer_of(completion(model=name, messages=messages, **options)),
-        name,
-        [options.get("api_key")],
-    )
+    return _completing(functools.partial(completion, model=name), name, [options.get("api_key")], limit, options)
 
 
-def _answer_of(response) -> Reply | Any:
-    """Return the text of a chat completion.
+def _answer_of(response, offered: bool) -> Reply | Any:
+    """Return the text of a chat completion, or its requests to call tools if some were offered.
 
     Raises:
-        ModelError: the completion has several answers, tool calls, or no text; the error gives the reason it states.
+        ModelError: the completion has several answers, tool calls that were not offered, or no text; the error gives
+            the reason it states.
     """
-    if inspect.isawaitable(response):
-        return response
     choices = getattr(response, "choices", None)
     if not choices:
         return None
@@ -301,10 +422,14 @@ def _answer_of(response) -> Reply | Any:
             hint="leave out the option `n`; for several answers pass a list of equal prompts",
         )
     message = choices[0].message
+    tokens = getattr(getattr(response, "usage", None), "total_tokens", None)
+    if offered and (calls := _part(message, "tool_calls")):
+        return Reply("", tokens, [_tool_call(call) for call in calls])
     if tools := _tools(message):
         raise ModelError(
             "the model asks to call {tools}; the answer must be text.",
-            hint="leave out the option `tools`; or pass a function that calls the client and its tools",
+            hint="pass the tools to {call}, which calls them; not as an option of the client",
+            call=Code("`text.call(..., tools=[...])`", "`text_call(..., tools = list(...))`"),
             tools=Given(tools),
         )
     answer = message.content
@@ -312,7 +437,6 @@ def _answer_of(response) -> Reply | Any:
     if answer is None and (refusal or reason):
         why = f"refused: {refusal}" if refusal else f"gave no text, for the reason {reason!r}"
         raise ModelError("the model {why}.", why=Given(why))
-    tokens = getattr(getattr(response, "usage", None), "total_tokens", None)
     return Reply(answer, tokens) if isinstance(answer, str) else answer
 
 
@@ -324,6 +448,18 @@ def _tools(message) -> str:
     return ", ".join(f"`{name}`" if name else "a tool" for name in names)
 
 
+def _tool_call(call) -> ToolCall:
+    function = _part(call, "function")
+    sent = _part(function, "arguments")
+    try:
+        arguments = json.loads(sent or "{}")
+    except ValueError:
+        arguments = None
+    if not isinstance(arguments, dict):
+        arguments = {"arguments": sent}  # which the tool refuses, so that the model is told
+    return ToolCall(_part(function, "name"), arguments, _part(call, "id"))
+
+
 def _part(value, name: str) -> Any:
     """Return an attribute of an object, or an item of a dict (some clients return dicts); None if it has none."""
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
@@ -333,16 +469,20 @@ def shortened(text: str, size: int = 120) -> str:
     return text if len(text) <= size else f"{text[: size - 20]} ... {text[-15:]}"
 
 
+_PLAIN = (str, ToolCall)
+
+
 def scripted(answers: Mapping[str, Any]) -> Model:
     """Return a model with fixed answers, for tests and documentation.
 
     Args:
         answers: a dict from regular expressions to answers. The first expression found in the prompt, which starts with
-            the system prompt, selects the answer; ``.`` also matches newlines. An answer is a text; a list of texts,
-            one for each call, the last of which is repeated; or a function, as for :func:`as_model`.
+            the system prompt, selects the answer; ``.`` also matches newlines, and a file is ``[image name]``. An
+            answer is a text or a :class:`ToolCall`; a list of these, one for each call, the last of which is repeated;
+            or a function, as for :func:`as_model`.
 
     Returns:
-        A model. ``model.calls`` lists the ``(prompt, system)`` of its calls, in order.
+        A model. ``model.calls`` lists the ``(prompt, system)`` of its calls, in order; a prompt with files is a list.
 
     Raises:
         ArgumentTypeError: an answer of another type.
@@ -370,8 +510,8 @@ def scripted(answers: Mapping[str, Any]) -> Model:
         )
     rows = []
     for pattern, answer in answers.items():
-        several = isinstance(answer, (list, tuple)) and len(answer) > 0 and all(isinstance(a, str) for a in answer)
-        if not (isinstance(answer, str) or callable(answer) or several):
+        several = isinstance(answer, (list, tuple)) and len(answer) > 0 and all(isinstance(a, _PLAIN) for a in answer)
+        if not (isinstance(answer, _PLAIN) or callable(answer) or several):
             raise ArgumentTypeError(
                 f"`answers`: for {pattern!r} a text, a list of texts or a function; got {{answer}}.",
                 argument="answers",
@@ -385,12 +525,12 @@ def scripted(answers: Mapping[str, Any]) -> Model:
                 f"`answers`: {pattern!r} is no regular expression: {error}.", argument="answers"
             ) from None
         rows.append((found, prompt_function(answer) if callable(answer) else answer, [0]))
-    calls: list[tuple[str, str | None]] = []
+    calls: list[tuple[Content, str | None]] = []
     lock = threading.Lock()
 
-    def send(messages: Messages):
+    def send(messages: Messages, tools=None):
         prompt, system = as_prompt(messages)
-        text = prompt if system is None else f"{system}\n\n{prompt}"
+        text = in_words(prompt) if system is None else f"{system}\n\n{in_words(prompt)}"
         with lock:
             calls.append((prompt, system))
             for found, answer, count in rows:
@@ -406,8 +546,8 @@ def scripted(answers: Mapping[str, Any]) -> Model:
                     text=Given(repr(shortened(text))),
                     patterns=Given(", ".join(map(repr, answers))),
                 )
-        return answer if isinstance(answer, str) else answer(prompt, system)
+        return answer if isinstance(answer, _PLAIN) else answer(prompt, system)
 
-    model = Model(send, "scripted")
+    model = Model(send, "scripted", takes_tools=True)
     model.calls = calls  # type: ignore[attr-defined]
     return model

@@ -357,8 +357,12 @@ def is_text(x) -> bool:
     return isinstance(x, (str, Texts)) or isinstance(x, Variable) and x.dtype is str
 
 
+def is_one_text(x) -> bool:
+    return is_text(x) and value_of(x).shape == ()
+
+
 def is_list_of_texts(x) -> bool:
-    return isinstance(x, (list, tuple)) and len(x) > 0 and all(is_text(y) and value_of(y).shape == () for y in x)
+    return isinstance(x, (list, tuple)) and len(x) > 0 and all(map(is_one_text, x))
 
 
 def several(texts) -> Variable | Texts:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ..errors import ArgumentError, ArgumentTypeError, Code, TypeOf
+from .files import Content, joined, map_texts
 
 PROMPTS = {
     "feedback_system": "You help to improve the inputs of a language model. You say what to change; rewrite nothing.",
@@ -36,6 +38,10 @@ One of the inputs of the call was this one:
 
 How should this input change, so that the answer gets better? Say it in one or two sentences that can be understood
 without the call, or say "nothing" if it is good as it is.""",
+    "fields": """\
+Answer with a JSON object, and nothing else, that has these fields:
+{fields}""",
+    "fields_again": "That answer does not fit: {wrong}. Answer again, with the JSON object alone.",
     "rewrite_system": "You improve texts. You do what the feedback asks for, in all cases of its kind, and no more.",
     "rewrite": """\
 Improve this text:
@@ -101,14 +107,19 @@ def places(template: str) -> list[str]:
     return list(dict.fromkeys(_PLACE.findall(template)))
 
 
-def fill(template: str, values: Mapping[str, str]) -> str:
-    """Return ``template`` with ``{name}`` replaced for each name in ``values``; other braces stay."""
-    return _PLACE.sub(lambda found: values.get(found[1], found[0]), template)
+def fill(template: str, values: Mapping[str, Content]) -> Any:
+    """Return ``template`` with ``{name}`` replaced for each name in ``values``; other braces stay.
+
+    It is a list of parts if a value has files.
+    """
+    words = _PLACE.split(template)  # texts and names in turn
+    return joined(values.get(word, f"{{{word}}}") if i % 2 else word for i, word in enumerate(words))
 
 
-def listed(remarks: Iterable[str]) -> str:
-    """Return remarks as a list, each on a line of its own."""
-    return "\n".join("- " + str(remark).strip().replace("\n", "\n  ") for remark in remarks)
+def listed(remarks: Iterable[str]) -> Any:
+    """Return remarks as a list, each on a line of its own, followed by its files."""
+    lines = [("- " + str(remark).strip().replace("\n", "\n  "), getattr(remark, "files", ())) for remark in remarks]
+    return joined([joined([line, *files]) for line, files in lines], "\n")
 
 
 class Quotes:
@@ -127,9 +138,10 @@ class Quotes:
         tags = "|".join(map(re.escape, sorted(found | set(names), key=len, reverse=True)))
         self._tags = re.compile(rf"(<|&(?:amp;)*lt;)(?=/?(?:{tags})(?![\w-]))", re.IGNORECASE) if tags else None
 
-    def quoted(self, text: str) -> str:
-        """Return ``text`` escaped, to be put between tags."""
-        return text if self._tags is None else self._tags.sub(_escaped, text)
+    def quoted(self, content: Content) -> Any:
+        """Return the texts of ``content`` escaped, to be put between tags."""
+        tags = self._tags
+        return content if tags is None else map_texts(lambda text: tags.sub(_escaped, text), content)
 
     def unquoted(self, text: str) -> str:
         """Return the text that :meth:`quoted` escaped."""

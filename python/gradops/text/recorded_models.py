@@ -8,11 +8,14 @@ import threading
 import time
 from codecs import BOM_UTF8
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError, ArgumentTypeError, BudgetError, Code, Given, ModelError, TypeOf
-from .models import Messages, Model, Reply, as_model, as_prompt, shortened
+from .files import File, in_words
+from .models import Messages, Model, Reply, as_model, as_prompt, as_reply, shortened
+from .tools import ToolCall
 
 
 def remembered(
@@ -29,7 +32,8 @@ def remembered(
     Args:
         model: a model, or a value that :func:`as_model` takes; None to replay the recording without sending requests.
         path: a file of JSON lines, ``{"model": "...", "messages": [...], "answer": "...", "tokens": n}``, one for each
-            call. A line is written when its call ends, so an interrupt loses nothing; existing lines are never changed.
+            call; a :class:`File` is recorded by the hash of its bytes. A line is written when its call ends, so an
+            interrupt loses nothing; existing lines are never changed.
             Only answers of a model with the same name are used; those of all models if ``model`` is None. Without a
             path, answers are kept in memory only.
         calls, tokens: the limits on calls of ``model`` and on their tokens, over the life of this object; answers from
@@ -73,9 +77,9 @@ def remembered(
     memory = _Memory(file, None if made is None else made.name)
     budget = _Budget(calls, tokens)
 
-    def ask(messages: Messages) -> Reply:
+    def ask(messages: Messages, tools) -> Reply:
         if made is None:
-            prompt = as_prompt(messages)[0]
+            prompt = in_words(as_prompt(messages)[0])
             raise ModelError(
                 "the recording has no answer to {prompt}.",
                 hint="record with a model, with the same texts",
@@ -83,20 +87,20 @@ def remembered(
             )
         budget.take()
         try:
-            answer = _repeated(lambda: made.send(messages), int(retries), wait)
+            answer = _repeated(lambda: made.send(messages, tools), int(retries), wait)
         except BaseException:
             budget.give_back()
             raise
-        if not isinstance(answer, str) or not answer.strip():
+        answer = as_reply(answer)
+        if not isinstance(answer, Reply) or not (answer.strip() or answer.calls):
             return answer  # the caller raises an error; there is nothing to remember
-        answer = answer if isinstance(answer, Reply) else Reply(answer)
         if answer.tokens is None:
-            answer.tokens = (len(answer) + sum(len(m["content"]) for m in messages)) // 4
+            answer.tokens = (len(answer) + sum(len(in_words(m["content"])) for m in messages)) // 4
         budget.used += answer.tokens
         return answer
 
-    def send(messages: Messages):
-        return memory.get(messages, lambda: ask(messages))
+    def send(messages: Messages, tools=None):
+        return memory.get(_recorded_form(messages, tools), lambda: ask(messages, tools))
 
     wrapped = _Remembered(send, "remembered" if made is None else f"{made.name}, remembered", memory, budget, made)
     return wrapped
@@ -127,7 +131,8 @@ def _check(name: str, value, kind: type = float) -> None:
 
 class _Remembered(Model):
     def __init__(self, send, name: str, memory: _Memory, budget: _Budget, model: Model | None):
-        super().__init__(send, name, model._secrets if model is not None else ())
+        super().__init__(send, name, model._secrets if model is not None else (), model is None or model.takes_tools)
+        self.limit = None if model is None else model.limit
         self._memory = memory
         self._budget = budget
 
@@ -213,10 +218,11 @@ class _Memory:
             key, answer, tokens, model = _key(row["messages"]), row["answer"], row.get("tokens"), row.get("model")
             if not isinstance(answer, str):
                 raise TypeError
+            calls = [ToolCall(**call) for call in row.get("tool_calls", ())]
         except (KeyError, TypeError, AttributeError):
             raise self._no_recording(number) from None
         if self.model is None or model is None or model == self.model:
-            self._answers[key] = Reply(answer, tokens)
+            self._answers[key] = Reply(answer, tokens, calls)
 
     def _no_recording(self, number: int) -> ArgumentError:
         return ArgumentError(f"`path`: line {number} of {self.path} is no recorded call.", argument="path")
@@ -236,7 +242,7 @@ class _Memory:
             pending.done.wait()  # afterwards it is remembered; or it failed, and this thread asks
         try:
             answer = ask()
-            if isinstance(answer, str) and answer.strip():
+            if isinstance(answer, str) and (answer.strip() or answer.calls):
                 self._keep(key, messages, answer)
             return answer
         finally:
@@ -246,6 +252,8 @@ class _Memory:
 
     def _keep(self, key: str, messages: Messages, answer: Reply) -> None:
         row = {"model": self.model, "messages": messages, "answer": str(answer), "tokens": answer.tokens}
+        if answer.calls:
+            row["tool_calls"] = [{"name": c.name, "arguments": c.arguments, "id": c.id} for c in answer.calls]
         line = (json.dumps(row, ensure_ascii=False) + "\n").encode(errors="surrogatepass")
         with self._lock:
             self._answers[key] = answer
@@ -261,6 +269,23 @@ _START = b'{"m'
 
 def _key(messages) -> str:
     return json.dumps([[m["role"], m["content"]] for m in messages], ensure_ascii=False)
+
+
+def _recorded_form(messages: Messages, tools) -> Messages:
+    """Return messages for a record: a file by the hash of its bytes, and the offered tools as one more message."""
+    rows = [{"role": m["role"], "content": _recorded_content(m["content"])} for m in messages]
+    return [*rows, {"role": "tools", "content": [tool.about for tool in tools.values()]}] if tools else rows
+
+
+def _recorded_content(content):
+    if isinstance(content, str):
+        return content
+    return [_recorded_file(part) if isinstance(part, File) else part for part in content]
+
+
+def _recorded_file(file: File) -> dict:
+    source = file.url if file.data is None else f"sha256:{sha256(file.data).hexdigest()}"
+    return {"file": source, "media_type": file.media_type}
 
 
 def _repeated(call: Callable[[], Any], retries: int, wait: float):

@@ -10,6 +10,7 @@ from .. import _display, backends
 from ..autodiff.state import clock, moment
 from ..autodiff.variable import Variable
 from ..errors import ArgumentTypeError, Code, ShapeError, TypeOf
+from .files import File
 
 
 class Text(str):
@@ -29,6 +30,7 @@ class Text(str):
     shape = ()
     dtype = str
     roles: tuple[str, ...] = ()
+    calls: Sequence[Any] = ()  # of tools, for an answer: see `text.tool_calls`
 
     def __new__(cls, value: str = "", roles: tuple[str, ...] = ()):
         if not isinstance(roles, tuple):
@@ -71,6 +73,8 @@ class Said(Text):
         weight: how much the remark matters: the magnitude of the upstream gradient of the critic's number.
         order: when the remark was made; remarks are listed in this order.
         source: the identity of the remark, which is the same on every path through the graph.
+        files: images and documents that belong to the remark, tuple of :class:`File`; those who read the remark get
+            them too.
 
     Examples:
         >>> from gradops import Variable
@@ -88,8 +92,16 @@ class Said(Text):
     weight: float = 1.0
     order: int
     source: object
+    files: tuple[File, ...] = ()
 
-    def __new__(cls, value: str = "", roles: tuple[str, ...] = (), order: int | None = None, weight: float = 1.0):
+    def __new__(
+        cls,
+        value: str = "",
+        roles: tuple[str, ...] = (),
+        order: int | None = None,
+        weight: float = 1.0,
+        files: Iterable[File] = (),
+    ):
         if not isinstance(weight, (int, float)):
             raise ArgumentTypeError(
                 "`weight` must be a number; got {weight}.", argument="weight", weight=TypeOf(weight)
@@ -99,7 +111,15 @@ class Said(Text):
         self.source = object()
         if weight != 1.0:
             self.weight = weight
+        if files:
+            self.files = _files(files)
         return self
+
+    def with_files(self, files: Iterable[File]) -> Said:
+        """Return the same remark with more files."""
+        said = _again(str(self), self.__dict__)
+        said.files = (*self.files, *_files(files))
+        return said
 
     def at(self, places: tuple[int, ...] | None) -> Said:
         """Return the same remark on the texts at positions ``places``."""
@@ -111,6 +131,12 @@ class Said(Text):
 
     def __reduce__(self):
         return _again, (str(self), {k: v for k, v in self.__dict__.items() if k != "source"})
+
+
+def _files(files) -> tuple[File, ...]:
+    if not isinstance(files, (list, tuple)) or not all(isinstance(file, File) for file in files):
+        raise ArgumentTypeError("`files` must be a list of files; got {x}.", argument="files", x=TypeOf(files))
+    return tuple(files)
 
 
 def _again(value: str, attributes: dict) -> Said:
@@ -259,6 +285,8 @@ def both(first, second) -> Feedback:
 def feedback(value, role: str | None = None, order: int | None = None) -> Feedback:
     """Return feedback made of a string, a text variable, a feedback, or a list of these.
 
+    A :class:`File` in a list belongs to the remark before it.
+
     Args:
         role: the role of the text that the remarks are on, for remarks without a role.
         order: when the remarks were made; now by default.
@@ -287,7 +315,19 @@ def feedback(value, role: str | None = None, order: int | None = None) -> Feedba
     if isinstance(value, str):
         return Feedback((Said(str(value), () if role is None else (role,), order),))
     if isinstance(value, (list, tuple, Texts)):
-        return Feedback(said for v in value for said in feedback(v, role, order))
+        remarks: list = []
+        for item in value:
+            if isinstance(item, File) and remarks:
+                remarks[-1] = remarks[-1].with_files([item])
+            else:
+                remarks.extend(feedback(item, role, order))
+        return Feedback(remarks)
+    if isinstance(value, File):
+        raise ArgumentTypeError(
+            "a file goes after the remark that it belongs to.",
+            argument="gradient",
+            hint='give both in a list: `["it should look like this", file]`',
+        )
     raise ArgumentTypeError("feedback on a text must be text; got {value}.", argument="gradient", value=TypeOf(value))
 
 
@@ -328,10 +368,10 @@ def aligned(name: str, *texts) -> list[tuple[Text, ...]]:
     Raises:
         ShapeError: the numbers of texts differ and none of them is 1.
     """
-    counts = {len(x) for x in texts if isinstance(x, Texts)} - {1} or {1}
+    counts = {len(x) for x in texts if isinstance(x, (Texts, list))} - {1} or {1}
     if len(counts) > 1:
-        got = " and ".join(str(len(x)) for x in texts if isinstance(x, Texts))
+        got = " and ".join(str(len(x)) for x in texts if isinstance(x, (Texts, list)))
         raise ShapeError(f"`{name}`: texts go elementwise; got {got}.", argument="x2")
     (count,) = counts
-    columns = [list(x) * (count if len(x) == 1 else 1) if isinstance(x, Texts) else [x] * count for x in texts]
+    columns = [list(x) * (count if len(x) == 1 else 1) if isinstance(x, (Texts, list)) else [x] * count for x in texts]
     return list(zip(*columns))
