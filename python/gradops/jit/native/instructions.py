@@ -18,8 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import tile_functions
-
 # Instructions on integers, which memory holds as the bits of an int64. For int32 the same instructions are followed by
 # `narrow`, which wraps the result to 32 bits as NumPy does.
 
@@ -280,23 +278,16 @@ class Function(NamedTuple):
         symbol: the name in the C library, or in ``scipy.special.cython_special``.
         operands: the number of operands.
         of_scipy: True for SciPy's functions.
-        source: LLVM IR as in :class:`Operation`, used in vectorized loops over large arrays; empty if these call the
-            loop of NumPy or SciPy.
-        largest: the largest operand for which ``source`` is accurate.
     """
 
     meaning: Callable | None
     symbol: str
     operands: int = 1
     of_scipy: bool = False
-    source: str = ""
-    largest: float = math.inf
 
 
 def _libm(name: str) -> Function:
-    if name in tile_functions.WAVES:
-        return Function(getattr(np, name), name, source=tile_functions.WAVES[name], largest=tile_functions.LARGEST)
-    return Function(getattr(np, name), name, source=tile_functions.FUNCTIONS.get(name, ""))
+    return Function(getattr(np, name), name)
 
 
 OF_ONE = """gammaln psi erf erfc erfinv ndtr expit i0 i1 i0e i1e k0 k1 k0e k1e j0 j1 y0 y1 gamma rgamma log_ndtr

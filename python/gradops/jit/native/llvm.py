@@ -1,8 +1,6 @@
 """Write LLVM IR: values, blocks, loops and vectors of eight float64.
 
-:class:`Text` is the body of one function while :mod:`.emitter`, :mod:`.tile_source` and :mod:`.tile_compiler` write it.
-Modules register their part of the machine's IR with :func:`source`; :mod:`.machine` compiles :func:`sources`. The IR
-here has a shorthand for array elements, ``%x = double %a[%i]``, which :func:`assembled` expands.
+:class:`Text` is the body of one function while :mod:`.emitter` and :mod:`.tile_compiler` write it. The IR has a shorthand for array elements, ``%x = double %a[%i]``, which :func:`assembled` expands.
 """
 
 from __future__ import annotations
@@ -29,7 +27,6 @@ _QUIET = r"""call <8 x i1> @llvm.experimental.constrained.fcmp.v8f64(
 
 DECLARED = (
     f"declare <8 x i1> @llvm.experimental.constrained.fcmp.v8f64({EIGHT}, {EIGHT}, metadata, metadata)",
-    f"declare {EIGHT} @llvm.fma.v8f64({EIGHT}, {EIGHT}, {EIGHT})",
     f"declare {EIGHT} @llvm.fabs.v8f64({EIGHT})",
 )
 """Declarations of the intrinsics that sources returned by :func:`wide` call."""
@@ -148,22 +145,12 @@ class Text:
 
     # Vectors of eight.
 
-    def eight(self, pointer: str, mask: str | None = None) -> str:
-        """Load eight numbers; lanes where the mask is false are 0 and not read."""
-        if mask is None:
-            return self.line(f"load {EIGHT}, ptr {pointer}, align 8")
-        given = f"ptr {pointer}, i32 8, <{LANES} x i1> {mask}, {EIGHT} zeroinitializer"
-        return self.line(f"call {EIGHT} @llvm.masked.load.v8f64.p0({given})")
-
     def spread(self, number: str) -> str:
         """Return a vector whose eight lanes are the same number."""
         if not number.startswith("%"):
             return constant_vector(number)
         one = self.line(f"insertelement {EIGHT} poison, double {number}, i64 0")
         return self.line(f"shufflevector {EIGHT} {one}, {EIGHT} poison, <{LANES} x i32> zeroinitializer")
-
-    def fused(self, x: str, y: str, z: str) -> str:
-        return self.line(f"call {EIGHT} @llvm.fma.v8f64({EIGHT} {x}, {EIGHT} {y}, {EIGHT} {z})")
 
     def added(self, x: str, y: str, kind: str = EIGHT) -> str:
         return self.line(f"fadd {kind} {x}, {y}")
@@ -176,7 +163,7 @@ class Text:
 
     def lane_sum(self, vector: str) -> str:
         """Return the sum of a vector's eight lanes, in NumPy's order."""
-        return self.line(f"call double @joined({EIGHT} {vector})")
+        return self.line(f"call double @lane_sum({EIGHT} {vector})")
 
 
 def inner_loop(name: str, text: Text) -> str:
@@ -215,21 +202,3 @@ def assembled(text: str) -> str:
         return f"{lines}  store {found['type']} {found['x']}, ptr {name}{found['facts']}"
 
     return _WRITTEN.sub(written, _READ.sub(read, text))
-
-
-_SOURCES: list[Callable[[int], str]] = []
-
-
-def source(function: Callable[[int], str]) -> Callable[[int], str]:
-    """Register a part of the machine's IR.
-
-    Args:
-        function: returns the IR, given the platform's mask of the floating-point exceptions that NumPy warns about.
-    """
-    _SOURCES.append(function)
-    return function
-
-
-def sources(exceptions: int) -> str:
-    """Return the machine's IR: all registered parts."""
-    return "\n".join(function(exceptions) for function in _SOURCES)

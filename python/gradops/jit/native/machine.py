@@ -26,12 +26,12 @@ import re
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from . import cache, instructions, llvm, machine_parts
+from . import cache, instructions, llvm, machine_parts, machine_source
 from .instructions import FUNCTION_NUMBERS, FUNCTIONS, ROUTINE_NUMBERS, ROUTINES
 
 _X86 = {"divide": 4, "over": 8, "under": 16, "invalid": 1}
@@ -79,8 +79,8 @@ class Machine:
         for name in machine_parts.FUNCTIONS_USED:
             self.needs(name)
         self.functions = self._functions.ctypes.data
-        self._engine = engine
-        self.address = functools.cache(self._engine.get_function_address)
+        self._engines = [engine]
+        self.address = functools.cache(self._address)
         self.function = functools.cache(self._function)
         self.compiled = functools.lru_cache(256)(self._compiled)
         # ctypes releases the GIL during a call, so the machine has no state of its own: code, memory and the table of
@@ -88,13 +88,18 @@ class Machine:
         self.run = self.function("run", 3)
         _check(self)
 
+    def _address(self, name: str) -> int:
+        found = self._engines[0].get_function_address(name)
+        if not found:
+            engine, found = _further(name)
+            self._engines.append(engine)
+        return found
+
     def _function(self, name: str, operands: int, result: Any = ctypes.c_int) -> Callable:
         return ctypes.CFUNCTYPE(result, *[ctypes.c_size_t] * operands)(self.address(name))
 
     def _compiled(self, text: str, name: str, level: int = 3) -> tuple[Any, int]:
-        binding = importlib.import_module("llvmlite.binding")
-        target, processor = binding.Target.from_default_triple(), binding.get_host_cpu_name()
-        features = binding.get_host_cpu_features().flatten()
+        binding, target, processor, features, _ = _known_host()
         made = _object_code(binding, text, target, processor, features, level)
         return _load(binding, target, processor, features, made, name)
 
@@ -221,11 +226,30 @@ def _load_or_compile(binding) -> Machine:
             with contextlib.suppress(Exception):  # LLVM may reject the file, or the machine fail its check
                 return Machine(_load(binding, target, processor, features, stored)[0])
             cache.remove(name)
-        text = llvm.sources(sum(exceptions().values()))
-        compiled = _object_code(binding, text, target, processor, features, runtime=RUNTIME.read_bytes())
+        text = machine_source.source(sum(exceptions().values()))
+        compiled = _object_code(binding, text, target, processor, features, shown=("parts",))
         found = Machine(_load(binding, target, processor, features, compiled)[0])
         cache.write(name, compiled)
     return found
+
+
+def _further(function: str) -> tuple[Any, int]:
+    """Return a function of ``runtime/`` that the interpreter does not call, loaded from disk or compiled."""
+    binding, target, processor, features, version = _known_host()
+    name = f"{function}-{version}.o"
+    compiled = cache.read(name)
+    if compiled is None:
+        compiled = _object_code(binding, "", target, processor, features, shown=(function,))
+        cache.write(name, compiled)
+    return _load(binding, target, processor, features, compiled, function)
+
+
+@functools.cache
+def _known_host() -> tuple[Any, Any, str, str, str]:
+    """Return llvmlite, what :func:`_host` returns, and the cache key of code for this computer."""
+    binding = importlib.import_module("llvmlite.binding")
+    target, processor, features = _host(binding)
+    return binding, target, processor, features, _version(binding, processor, features)
 
 
 def _host(binding) -> tuple[Any, str, str]:
@@ -259,13 +283,20 @@ def run_stored(name: str) -> None:
 
 
 def _object_code(
-    binding, text: str, target, processor: str, features: str, level: int = 3, runtime: bytes | None = None
+    binding, text: str, target, processor: str, features: str, level: int = 3, shown: Sequence[str] = ()
 ) -> bytes:
-    """Compile LLVM IR, and the bitcode of the runtime, to object code."""
+    """Compile LLVM IR, and the functions of ``runtime/`` that it declares, to object code.
+
+    Args:
+        shown: functions of ``runtime/`` to which the code has addresses.
+    """
     builder = target.create_target_machine(cpu=processor, features=features, opt=3, jit=True)
-    module = binding.parse_assembly(llvm.assembled(text))
-    if runtime is not None:
-        module.link_in(binding.parse_bitcode(runtime))
+    module = binding.parse_assembly(llvm.assembled("\n".join([text, *(f"declare void @{name}()" for name in shown)])))
+    runtime, names = _linked(binding)
+    if any(x.name in names for x in module.functions if x.is_declaration):
+        module.link_in(runtime, preserve=True)
+    for name in shown:
+        module.get_function(name).linkage = "external"
     module.verify()  # otherwise LLVM would silently join two blocks with the same label
     module.triple = target.triple
     module.data_layout = str(builder.target_data)
@@ -274,6 +305,16 @@ def _object_code(
     passes = binding.create_pass_builder(builder, options)
     passes.getModulePassManager().run(module, passes)
     return builder.emit_object(module)
+
+
+@functools.cache
+def _linked(binding) -> tuple[Any, set[str]]:
+    """Return the bitcode of ``runtime/``, from which LLVM links what a module uses, and its functions' names."""
+    runtime = binding.parse_bitcode(RUNTIME.read_bytes())
+    found = [x for x in runtime.functions if not x.is_declaration and x.linkage.name == "external"]
+    for function in found:
+        function.linkage = "linkonce_odr"
+    return runtime, {function.name for function in found}
 
 
 def _load(binding, target, processor: str, features: str, compiled: bytes, name: str = "run") -> tuple[Any, int]:

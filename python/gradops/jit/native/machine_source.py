@@ -1,12 +1,12 @@
 """Assemble the LLVM IR of the native machine, the interpreter function ``run``.
 
 :func:`source` fills the templates of :mod:`.machine_parts` with a block for each instruction, whose IR comes from
-:mod:`.emitter`. It is registered with :func:`.llvm.source`, and :mod:`.machine` compiles it.
+:mod:`.emitter`. :mod:`.machine` compiles it.
 """
 
 from __future__ import annotations
 
-from . import llvm, machine_parts
+from . import machine_parts
 from .emitter import FOLDS, OF_EXPONENTIALS, Emitter, operands
 from .instructions import (
     CALLED,
@@ -33,7 +33,6 @@ _SCALAR_ONLY = frozenset((*FUSED, *_JUMPS, *ROWS)) - {"load", "store"}
 """Instructions that have no vector form."""
 
 
-@llvm.source
 def source(exceptions: int) -> str:
     """Return the IR of the function ``run`` and of the functions that it calls.
 
