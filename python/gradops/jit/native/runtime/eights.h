@@ -41,25 +41,31 @@ INLINE void store(double *to, Eight x)
 }
 
 /* Loads the first n numbers, at most eight, and 0 in the other lanes, whose memory may not be readable. */
+#ifdef __AVX512F__ /* clang writes LLVM's masked load and store, which LLVM compiles for any processor */
+#define FIRST(n) __builtin_ia32_cmpq512_mask((Mask) {0, 1, 2, 3, 4, 5, 6, 7}, (Mask) {0} + (n), 1, (uint8_t) -1)
+
 INLINE Eight load_first(const double *from, int64_t n)
 {
-#ifdef __AVX512F__ /* clang writes LLVM's masked load, which LLVM compiles for any processor */
-    return __builtin_ia32_loadupd512_mask(from, (Eight) {0}, (uint8_t) (255 >> (LANES - n)));
-#else
-    Eight x = {0};
-    memcpy(&x, from, (size_t) n * sizeof *from);
-    return x;
-#endif
+    return __builtin_ia32_loadupd512_mask(from, (Eight) {0}, FIRST(n));
 }
 
 INLINE void store_first(double *to, Eight x, int64_t n)
 {
-#ifdef __AVX512F__
-    __builtin_ia32_storeupd512_mask(to, x, (uint8_t) (255 >> (LANES - n)));
-#else
-    memcpy(to, &x, (size_t) n * sizeof *to);
-#endif
+    __builtin_ia32_storeupd512_mask(to, x, FIRST(n));
 }
+#else
+INLINE Eight load_first(const double *from, int64_t n)
+{
+    Eight x = {0};
+    memcpy(&x, from, (size_t) n * sizeof *from);
+    return x;
+}
+
+INLINE void store_first(double *to, Eight x, int64_t n)
+{
+    memcpy(to, &x, (size_t) n * sizeof *to);
+}
+#endif
 
 /* Returns x * y + z, rounded once. */
 INLINE Eight fused(Eight x, Eight y, Eight z)

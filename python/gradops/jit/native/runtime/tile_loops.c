@@ -106,8 +106,8 @@ void sum_tile(char **arguments, int64_t *count, const int64_t *steps, Loop *data
 void spread_tile(char **arguments, int64_t *count, const int64_t *steps, void *data)
 {
     const int64_t rows = count[0], width = count[1], across = steps[1];
-    const double *x = (const double *) arguments[0];
-    double *out = (double *) arguments[1];
+    const double *restrict x = (const double *) arguments[0];
+    double *restrict out = (double *) arguments[1];
     (void) data;
     for (int64_t r = 0; r < rows; r++, out += width) {
         if (across) {
@@ -128,13 +128,15 @@ void spread_tile(char **arguments, int64_t *count, const int64_t *steps, void *d
 /* Computes products of a vector and some rows: the partial sums of each. */
 #define PRODUCTS(SUMS, ROWS)                                                                                 \
     Eight SUMS[ROWS] = {{0}};                                                                                \
+    const double *row[ROWS];                                                                                 \
+    _Pragma("GCC unroll 8") for (int k = 0; k < ROWS; k++) row[k] = x + k * width;                           \
     for (int64_t j = 0; j < whole; j += LANES) {                                                             \
         const Eight factor = load(v + j);                                                                    \
         _Pragma("GCC unroll 8") for (int k = 0; k < ROWS; k++)                                               \
-            SUMS[k] = fused(load(x + k * width + j), factor, SUMS[k]);                                       \
+            SUMS[k] = fused(load(row[k] + j), factor, SUMS[k]);                                              \
     }                                                                                                        \
     _Pragma("GCC unroll 8") for (int k = 0; k < ROWS; k++)                                                   \
-        SUMS[k] = fused(load_first(x + k * width + whole, width - whole), end, SUMS[k]);
+        SUMS[k] = fused(load_first(row[k] + whole, width - whole), end, SUMS[k]);
 
 /* Adds pairs of lanes of two vectors. */
 INLINE Eight pairs(Eight x, Eight y)
