@@ -388,3 +388,6 @@ FUNCTION_NUMBERS: dict[str, int] = {name: i for i, name in enumerate(FUNCTIONS, 
 
 Entries 0 and 1 are ``feclearexcept`` and ``fetestexcept``. C knows the first entries (``runtime/functions.h``).
 """
+
+VECTOR_FUNCTIONS = 2 + len(ROUTINES) + len(FUNCTIONS)
+"""The number of opcode 0's vector instruction in the machine's table of functions; the others follow."""

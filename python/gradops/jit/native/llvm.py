@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 LANES = 8
 
@@ -38,6 +38,12 @@ def wide(source: str) -> str:
     source = re.sub(r"fcmp (o[lg][te]) (<[^>]*>) (\S+), (.*)", _QUIET, source)
     source = re.sub(r"(?<= )-?\d+(?=,|$)", lambda found: constant_vector(found[0], "i64"), source, flags=re.MULTILINE)
     return re.sub(r"(?<![\w.%])(-?\d+\.\d+|0x[0-9A-F]+)", lambda found: constant_vector(found[0]), source)
+
+
+def declarations(text: str, known: Iterable[str]) -> list[str]:
+    """Return the declarations among ``known`` of functions that IR uses but does not declare."""
+    used = set(re.findall(r"@([\w.]+)\(", text)) - set(re.findall(r"declare .*@([\w.]+)\(", text))
+    return [line for line in known if re.findall(r"@([\w.]+)\(", line)[0] in used]
 
 
 class Text:

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from . import cache, instructions, llvm, machine_parts, machine_source
-from .instructions import FUNCTION_NUMBERS, FUNCTIONS, ROUTINE_NUMBERS, ROUTINES
+from .instructions import FUNCTION_NUMBERS, FUNCTIONS, NUMBERS, ROUTINE_NUMBERS, ROUTINES, VECTOR, VECTOR_FUNCTIONS
 
 _X86 = {"divide": 4, "over": 8, "under": 16, "invalid": 1}
 _ARM = {"divide": 2, "over": 4, "under": 8, "invalid": 1}
@@ -73,7 +73,7 @@ class Machine:
 
     def __init__(self, engine):
         self._names: set[str] = set()
-        self._functions = np.zeros(max(FUNCTION_NUMBERS.values()) + 1, np.uint64)
+        self._functions = np.zeros(VECTOR_FUNCTIONS + VECTOR, np.uint64)
         for i, name in enumerate(("feclearexcept", "fetestexcept")):
             self._functions[i] = _c_address(name)
         for name in machine_parts.FUNCTIONS_USED:
@@ -115,6 +115,12 @@ class Machine:
             self._names.add(name)
         return number
 
+    def vector(self, number: int) -> int:
+        """Enter a vector instruction's function in the table, given the opcode; return the instruction's number."""
+        if not self._functions[VECTOR_FUNCTIONS + number] and number != NUMBERS["gather"]:
+            self._functions[VECTOR_FUNCTIONS + number] = self.address(f"vector.{_NAMES[number]}")
+        return number | VECTOR
+
     def has(self, *routines: str) -> bool:
         """Enter functions of BLAS and LAPACK in the table; return True if all are available."""
         for name in routines:
@@ -122,6 +128,9 @@ class Machine:
                 self._functions[ROUTINE_NUMBERS[name]] = _routine_address(name)
                 self._names.add(name)
         return all(self._functions[ROUTINE_NUMBERS[name]] for name in routines)
+
+
+_NAMES = list(NUMBERS)
 
 
 class Library:
@@ -234,12 +243,14 @@ def _load_or_compile(binding) -> Machine:
 
 
 def _further(function: str) -> tuple[Any, int]:
-    """Return a function of ``runtime/`` that the interpreter does not call, loaded from disk or compiled."""
+    """Return a function that few programs call, loaded from disk or compiled: a vector instruction, or C."""
     binding, target, processor, features, version = _known_host()
     name = f"{function}-{version}.o"
     compiled = cache.read(name)
     if compiled is None:
-        compiled = _object_code(binding, "", target, processor, features, shown=(function,))
+        _, _, instruction = function.partition("vector.")
+        text = machine_source.vectors(sum(exceptions().values()), instruction) if instruction else ""
+        compiled = _object_code(binding, text, target, processor, features, shown=() if instruction else (function,))
         cache.write(name, compiled)
     return _load(binding, target, processor, features, compiled, function)
 
@@ -291,7 +302,8 @@ def _object_code(
         shown: functions of ``runtime/`` to which the code has addresses.
     """
     builder = target.create_target_machine(cpu=processor, features=features, opt=3, jit=True)
-    module = binding.parse_assembly(llvm.assembled("\n".join([text, *(f"declare void @{name}()" for name in shown)])))
+    declared = llvm.declarations(text, machine_parts.DECLARED) + [f"declare void @{name}()" for name in shown]
+    module = binding.parse_assembly(llvm.assembled("\n".join([*declared, text])))
     runtime, names = _linked(binding)
     if any(x.name in names for x in module.functions if x.is_declaration):
         module.link_in(runtime, preserve=True)

@@ -6,7 +6,7 @@
 #include "exact.h"
 #include <stdint.h>
 
-/* A function that LLVM must not inline: with all of them inlined, the interpreter accesses its stack twice as often. */
+/* A function that LLVM must not inline: with these inlined, the interpreter accesses its stack twice as often. */
 #define SEPARATE __attribute__((noinline))
 
 typedef struct {
