@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .instructions import FUNCTIONS, NUMBERS, OPERATIONS, ROWS, SHORT, WHOLES, integer_instruction
-from .machine import Machine
+from .machine import Machine, exceptions
 
 Cells = "int | np.ndarray"
 """The cell of a number, or an array's cells, in an array of its shape."""
@@ -26,6 +26,8 @@ FLOATS = (np.dtype("float64"), np.dtype("float32"))
 BOOL = np.dtype("bool")
 _ROUNDED = {FLOATS[1]: "single", WHOLES[1]: "narrow"}
 """The instruction that rounds or wraps a result to its dtype; memory holds only float64 and int64."""
+
+_EXCEPTIONS = sum(exceptions().values())
 
 _FEW = 4
 """The largest number of elements that are copied, or in loops computed, by one scalar instruction each."""
@@ -278,7 +280,7 @@ class Code:
             n = len(a)
             found = Factor(self._column_major(a), int(self.new((n,))[0]), self.new(), self.new())
             self._factors[a.tobytes()] = found
-            words = (found.matrix[0, 0], found.rows, found.regular, found.sign, n, 0, 0, 0, 0)
+            words = (found.matrix[0, 0], found.rows, found.regular, found.sign, n, 0, 0, 0, _EXCEPTIONS)
             self.words.extend(map(int, (self.machine.vector(NUMBERS["factor"]), *words)))
         return found
 
@@ -288,7 +290,7 @@ class Code:
         # systems with one factorization.
         turned = a.tobytes() not in self._factors and np.ascontiguousarray(a.T).tobytes() in self._factors
         factor, out = self.factor(np.ascontiguousarray(a.T) if turned else a), self._column_major(b)
-        words = (out[0, 0], factor.matrix[0, 0], factor.rows, out.shape[1], len(a), int(turned), 0, 0, 0)
+        words = (out[0, 0], factor.matrix[0, 0], factor.rows, out.shape[1], len(a), int(turned), 0, 0, _EXCEPTIONS)
         self.words.extend(map(int, (self.machine.vector(NUMBERS["solved"]), *words)))
         return factor, out
 
@@ -296,7 +298,7 @@ class Code:
         """Emit a call of LAPACK that inverts a matrix; return the factor used and the cells of the inverse."""
         factor, room = self.factor(a), self.new((len(a),))
         out = self._column_major(factor.matrix)
-        words = (out[0, 0], factor.rows, room[0], 0, len(a), 0, 0, 0, 0)
+        words = (out[0, 0], factor.rows, room[0], 0, len(a), 0, 0, 0, _EXCEPTIONS)
         self.words.extend(map(int, (self.machine.vector(NUMBERS["inverse"]), *words)))
         return factor, out
 

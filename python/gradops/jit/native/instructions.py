@@ -5,13 +5,12 @@
 The machine's memory is a flat array of 8-byte cells. A float32 value is stored as the equal float64, a boolean as 0.0
 or 1.0, and an integer as the bits of an int64. An instruction has five 32-bit words, ``(opcode, result, a, b, c)``, of
 which the last four are usually cells. A vector instruction has five more, ``(n, stride of a, stride of b, stride of c,
-unused)``, and its results are contiguous.
+exceptions)``, and its results are contiguous. The last word is the mask that LAPACK's instructions clear.
 """
 
 from __future__ import annotations
 
 import functools
-import math
 import operator
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,6 +1,7 @@
 """Write LLVM IR: values, blocks, loops and vectors of eight float64.
 
-:class:`Text` is the body of one function while :mod:`.emitter` and :mod:`.tile_compiler` write it. The IR has a shorthand for array elements, ``%x = double %a[%i]``, which :func:`assembled` expands.
+:class:`Text` is the body of one function while :mod:`.emitter` and :mod:`.tile_compiler` write it. The IR has a
+shorthand for array elements, ``%x = double %a[%i]``, which :func:`assembled` expands.
 """
 
 from __future__ import annotations

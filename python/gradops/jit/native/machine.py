@@ -118,7 +118,7 @@ class Machine:
     def vector(self, number: int) -> int:
         """Enter a vector instruction's function in the table, given the opcode; return the instruction's number."""
         if not self._functions[VECTOR_FUNCTIONS + number] and number != NUMBERS["gather"]:
-            self._functions[VECTOR_FUNCTIONS + number] = self.address(f"vector.{_NAMES[number]}")
+            self._functions[VECTOR_FUNCTIONS + number] = self.address(f"vector_{_NAMES[number]}")
         return number | VECTOR
 
     def has(self, *routines: str) -> bool:
@@ -248,9 +248,10 @@ def _further(function: str) -> tuple[Any, int]:
     name = f"{function}-{version}.o"
     compiled = cache.read(name)
     if compiled is None:
-        _, _, instruction = function.partition("vector.")
-        text = machine_source.vectors(sum(exceptions().values()), instruction) if instruction else ""
-        compiled = _object_code(binding, text, target, processor, features, shown=() if instruction else (function,))
+        text, is_c = "", function in _linked(binding)[1]
+        if not is_c:
+            text = machine_source.vectors(sum(exceptions().values()), function.removeprefix("vector_"))
+        compiled = _object_code(binding, text, target, processor, features, shown=(function,) if is_c else ())
         cache.write(name, compiled)
     return _load(binding, target, processor, features, compiled, function)
 

@@ -96,7 +96,7 @@ gather.done:
 
 # The words of a vector instruction, and the places of its vectors.
 VECTOR = """
-define void @vector.{name}(ptr %at, ptr %memory, ptr %functions) noinline align 64 {{
+define void @vector_{name}(ptr %at, ptr %memory, ptr %functions) noinline align 64 {{
 entry:
   %exceptions = or i32 {exceptions}, 0
 {words}
@@ -111,26 +111,3 @@ done:
   ret void
 }}
 """
-
-PICK = """
-  br label %pick
-pick:
-  %i = phi i64 [0, %begin], [%i1, %pick]
-  %index = i64 %vb.p[%i]
-  %value = double %va.p[%index * %sa]
-  %vout.p[%i] = double %value
-  %i1 = add i64 %i, 1
-  %more = icmp slt i64 %i1, %n
-  br i1 %more, label %pick, label %done
-"""
-
-OF_MATRICES = {
-    "product": "ptr %va.p, ptr %vb.p, ptr %vout.p, i64 %n, i64 %c, i64 %sc, i64 %sa, i64 %sb, ptr %functions",
-    "factor": "ptr %vout.p, ptr %va.p, ptr %vb.p, ptr %vc.p, i64 %n, ptr %functions, i32 %exceptions",
-    "solved": "ptr %vout.p, ptr %va.p, ptr %vb.p, i64 %c, i64 %n, i64 %sa, ptr %functions, i32 %exceptions",
-    "inverse": "ptr %vout.p, ptr %va.p, ptr %vb.p, i64 %n, ptr %functions, i32 %exceptions",
-}
-"""The arguments of a function of C that a vector instruction calls."""
-
-OF_VECTOR = "ptr %vout.p, ptr %va.p, i64 %n, i64 %sa"
-"""The arguments of the others."""

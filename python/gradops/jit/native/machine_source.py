@@ -6,20 +6,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from . import machine_parts
-from .emitter import OF_EXPONENTIALS, Emitter, operands
+from .emitter import Emitter, operands
 from .instructions import (
-    CALLED,
     CALLS,
     END,
     FAILED,
     FUSED,
     LONG,
     NUMBERS,
-    OF_ROWS,
     OPERATIONS,
     ROWS,
     SHORT,
@@ -35,9 +32,6 @@ _WORDS = ("out", "a", "b", "c", "n", "sa", "sb", "sc")
 _JUMPS = ("index", "again", "unless", "require", "outside")
 _SCALAR_ONLY = frozenset((*FUSED, *_JUMPS, *ROWS)) - {"load", "store"}
 """Instructions that have no vector form."""
-
-_OF_C = frozenset((*CALLED, *OF_ROWS)).difference(OF_EXPONENTIALS)
-"""Vector instructions that call a function of the same name in ``runtime/vectors.c``."""
 
 
 def source(exceptions: int) -> str:
@@ -72,26 +66,16 @@ def source(exceptions: int) -> str:
 
 
 def vectors(exceptions: int, *names: str) -> str:
-    """Return the IR of the functions ``vector.NAME`` of vector instructions."""
+    """Return the IR of the functions ``vector_NAME`` of vector instructions; those of the others are C."""
     functions, number = [], 0
     for name in names:
-        for part in [name, f"{name}.apart"] if name in SIDE_BY_SIDE else [name]:
+        for part in [name, f"{name}_apart"] if name in SIDE_BY_SIDE else [name]:
             writing = _Vector(number)
             number = writing.instruction(name, is_apart=part != name)
             words = "\n".join(_word(f"%{word}", i) for i, word in enumerate(_WORDS, 1))
             body = "\n".join(writing.lines)
             functions.append(machine_parts.VECTOR.format(name=part, exceptions=exceptions, words=words, body=body))
-        if name in machine_parts.OF_MATRICES or name in _OF_C:
-            functions.append(f"declare void @{name}({_types(_arguments(name))})")
     return "\n".join([*functions, _facts(number)])
-
-
-def _arguments(name: str) -> str:
-    return machine_parts.OF_MATRICES.get(name, machine_parts.OF_VECTOR)
-
-
-def _types(arguments: str) -> str:
-    return re.sub(r" %[\w.]+", "", arguments)
 
 
 def _word(result: str, at: int) -> str:
@@ -145,17 +129,12 @@ class _Vector(Emitter):
         Args:
             is_apart: True for the function of an operation :data:`.SIDE_BY_SIDE` for operands that are not contiguous.
         """
-        if name == "pick":
-            self.lines.append(machine_parts.PICK)
-        elif name in machine_parts.OF_MATRICES or name in _OF_C:
-            self.lines.append(f"  call void @{name}({_arguments(name)})")
-            self.go("done")
-        elif name in OPERATIONS or name in CALLS:
+        if name in OPERATIONS or name in CALLS:
             strides = [f"%s{word}" for word in "abc"[: operands(name)]]
             if name in SIDE_BY_SIDE and not is_apart:
                 self._loop_if(name, strides, ["1"] * len(strides))
                 # In a function of its own, the other loops do not use up registers of this one.
-                self.lines.append(f"  tail call void @vector.{name}.apart(ptr %at, ptr %memory, ptr %functions)")
+                self.lines.append(f"  tail call void @vector_{name}_apart(ptr %at, ptr %memory, ptr %functions)")
                 self.go("done")
                 return self.loops
             if is_apart and len(strides) == 2:

@@ -12,7 +12,6 @@ signs.
 
 from __future__ import annotations
 
-import math
 import struct
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -77,7 +76,7 @@ def compiled(plan: tile_run.Plan, written: Written, machine: Machine) -> tile_ru
         machine: compiles the IR.
     """
     code, texts = written.code, []
-    words = plan.words[HEAD :].reshape(len(code), WORDS)
+    words = plan.words[HEAD:].reshape(len(code), WORDS)
     once = int(plan.words[4])  # leading instructions that each thread executes only for its first tile
     parts = list(_segments(written, once))
     for i, (start, end, space) in enumerate(parts):

@@ -22,6 +22,13 @@ typedef struct {
     double (*exp)(double), (*log1p)(double), (*fmod)(double, double);
 } Functions;
 
+/* A vector instruction; see instructions.py. */
+typedef struct {
+    int32_t opcode, out, a, b, c, n, sa, sb, sc, exceptions;
+} Words;
+
+#define INSTRUCTION(NAME) void vector_##NAME(const Words *at, double *memory, const Functions *functions)
+
 /* Clears the exceptions raised since `before`, as those raised earlier in a run must remain. */
 static inline void restore(int before, const Functions *functions, int32_t exceptions)
 {
