@@ -28,6 +28,7 @@ _ROUNDED = {FLOATS[1]: "single", WHOLES[1]: "narrow"}
 """The instruction that rounds or wraps a result to its dtype; memory holds only float64 and int64."""
 
 _EXCEPTIONS = sum(exceptions().values())
+"""The mask of floating-point exceptions that the instructions on matrices clear."""
 
 _FEW = 4
 """The largest number of elements that are copied, or in loops computed, by one scalar instruction each."""

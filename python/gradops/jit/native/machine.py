@@ -5,8 +5,9 @@ and :class:`.run.Run`, :class:`.tile_run.Tiles`, :mod:`.records` and the sparse 
 
 LLVM comes from the optional package ``llvmlite``, which Numba uses and which is imported when a program is first
 compiled. Numba could do the same work, but takes half a second to import, longer than most programs take to compile.
-Compiling the machine's IR, which is text from these modules and bitcode from C (:data:`RUNTIME`), takes 2 s, once for
-each version and processor; later processes load the object code from disk in a few milliseconds.
+Compiling the machine's IR, which is text from these modules and bitcode from C (:data:`RUNTIME`), takes 0.4 s for the
+interpreter and 10 to 60 ms for each further function, when a program first needs it. Later processes load the object
+code from disk, in a millisecond each.
 
 Stored code may crash the process that loads it, if a processor lacks a feature that it claims to have. So the next
 process tries the code in a child process first (:func:`.cache.attempt`), and compiles it again if the child crashes.
@@ -308,8 +309,9 @@ def _object_code(
     runtime, names = _linked(binding)
     if any(x.name in names for x in module.functions if x.is_declaration):
         module.link_in(runtime, preserve=True)
-    for name in shown:
-        module.get_function(name).linkage = "external"
+    for function in module.functions:
+        if function.name in names and not function.is_declaration:
+            function.linkage = "external" if function.name in shown else "internal"
     module.verify()  # otherwise LLVM would silently join two blocks with the same label
     module.triple = target.triple
     module.data_layout = str(builder.target_data)
