@@ -167,7 +167,7 @@ COPIED Eight eight_log(Eight x)
  * If the power of 2 is 1, f is x itself, and there is no error. */
 COPIED Eight eight_log1p(Eight x)
 {
-    const Mask is_bad = ((Mask) x < 0) & ((Mask) SIZE(x) >= (int64_t) bits(1));
+    const Mask is_bad = (Mask) -x >= (int64_t) bits(1); /* at most -1 */
     const Eight y = choose(is_bad | ((Mask) SIZE(x) >= (int64_t) infinite), spread(1), x), v = y + 1.0;
     const Eight bad = choose(SIZE(x) == bits(1), spread(-1), choose(x != x, x, spread(0)));
     Split it = split(v);
