@@ -61,6 +61,15 @@ def test_concurrently_started_processes_share_a_cache(folder, new_machine):
     assert new_machine() is not None and cache.read(stored.name)
 
 
+@needs_machine
+def test_functions_that_few_programs_call_are_stored(folder, new_machine, monkeypatch):
+    assert new_machine().address("where8") and new_machine().address("vector_whole_add")
+    assert sorted(x.name.partition("-")[0] for x in folder.iterdir()) == ["machine", "vector_whole_add", "where8"]
+    new_machine.cache_clear()
+    monkeypatch.setattr(machine, "_object_code", None)  # nothing is compiled again
+    assert new_machine().address("where8") and new_machine().address("vector_whole_add")
+
+
 # The folder.
 
 
