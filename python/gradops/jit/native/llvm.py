@@ -180,11 +180,10 @@ def inner_loop(name: str, text: Text) -> str:
 
 
 # LLVM takes one instruction for an address and another for the load or store, each with a name. In the shorthand both
-# are `%x = double %p[%i]` or `%p[%i] = double %x`; an index may be a product, `%p[%i * %stride]`, or a distance in
-# bytes, `%p[%i * %step bytes]`.
+# are `%x = double %p[%i]` or `%p[%i] = double %x`; an index may be a product, `%p[%i * %stride]`.
 
 _NAME = r"%[\w.]+"
-_PLACE = rf"(?P<array>{_NAME})\[(?P<at>[%\w.]+)( \* (?P<far>[%\w.]+))?(?P<bytes> bytes)?\]"
+_PLACE = rf"(?P<array>{_NAME})\[(?P<at>[%\w.]+)( \* (?P<far>[%\w.]+))?\]"
 _READ = re.compile(rf"(?m)^ *(?P<x>{_NAME}) = (?P<type>\w+) {_PLACE}(?P<facts>.*)$")
 _WRITTEN = re.compile(rf"(?m)^ *{_PLACE} = (?P<type>\w+) (?P<x>[%\w.-]+)(?P<facts>.*)$")
 
@@ -197,8 +196,7 @@ def assembled(text: str) -> str:
         name, at, lines = f"%at${next(numbers)}", found["at"], ""
         if found["far"]:
             lines, at = f"  {name}.o = mul i64 {at}, {found['far']}\n", f"{name}.o"
-        kind = "i8" if found["bytes"] else found["type"]
-        return name, f"{lines}  {name} = getelementptr {kind}, ptr {found['array']}, i64 {at}\n"
+        return name, f"{lines}  {name} = getelementptr {found['type']}, ptr {found['array']}, i64 {at}\n"
 
     def read(found: re.Match) -> str:
         name, lines = addressed(found)

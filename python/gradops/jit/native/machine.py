@@ -39,6 +39,8 @@ _X86 = {"divide": 4, "over": 8, "under": 16, "invalid": 1}
 _ARM = {"divide": 2, "over": 4, "under": 8, "invalid": 1}
 _WINDOWS = {"divide": 8, "over": 4, "under": 2, "invalid": 16}
 
+_NAMES = list(NUMBERS)
+
 RUNTIME = pathlib.Path(__file__).parent / "runtime" / "runtime.bc"
 """LLVM bitcode of the C in ``runtime/``, which ``tools/runtime`` writes."""
 
@@ -129,9 +131,6 @@ class Machine:
                 self._functions[ROUTINE_NUMBERS[name]] = _routine_address(name)
                 self._names.add(name)
         return all(self._functions[ROUTINE_NUMBERS[name]] for name in routines)
-
-
-_NAMES = list(NUMBERS)
 
 
 class Library:

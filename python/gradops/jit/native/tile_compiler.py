@@ -21,7 +21,7 @@ import numpy as np
 from . import tile_run
 from .code import BOOL
 from .instructions import OPERATIONS
-from .llvm import DECLARED, EIGHT, LANES, Text, constant_vector, inner_loop, wide
+from .llvm import DECLARED, EIGHT, LANES, Text, constant_vector, declarations, inner_loop, wide
 from .machine import Machine
 from .machine_parts import INTRINSICS
 from .tile_plan import (
@@ -85,8 +85,8 @@ def compiled(plan: tile_run.Plan, written: Written, machine: Machine) -> tile_ru
     if not parts:
         return plan
     text = "\n".join(texts)
-    used = [line for name, line in _DECLARED_C.items() if f"@{name}(" in text]
-    engine, _ = machine.compiled("\n".join([*_DECLARED, *used, text]), "part0", level=1)
+    declared = [*_DECLARED, *declarations(text, _DECLARED_C)]
+    engine, _ = machine.compiled("\n".join([*declared, text]), "part0", level=1)
     pieces, at = [], 0
     for i, (start, end, _) in enumerate(parts):
         call = np.zeros((1, WORDS), np.int64)  # no operands: the function finds the addresses in the room
@@ -144,8 +144,8 @@ def _fits(x: Instruction, space: _Space) -> bool:
 
 _DECLARED = [*INTRINSICS, *DECLARED]
 _DECLARED += [line for line in map(wide, INTRINSICS) if line not in DECLARED]
-_DECLARED_C = {f"eight_{name}": f"declare {EIGHT} @eight_{name}({EIGHT})" for name in _OF_EIGHT}
-_DECLARED_C["lane_sum"] = f"declare double @lane_sum({EIGHT})"
+_DECLARED_C = [f"declare {EIGHT} @eight_{name}({EIGHT})" for name in _OF_EIGHT]
+_DECLARED_C.append(f"declare double @lane_sum({EIGHT})")
 
 _EXTREMES = {"maximum": "ogt", "minimum": "olt"}
 
