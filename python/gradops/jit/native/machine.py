@@ -308,9 +308,12 @@ def _object_code(
     runtime, names = _linked(binding)
     if any(x.name in names for x in module.functions if x.is_declaration):
         module.link_in(runtime, preserve=True)
+    # LLVM may change the parameters of an internal function, and finds internal functions by name too.
     for function in module.functions:
-        if function.name in names and not function.is_declaration:
-            function.linkage = "external" if function.name in shown else "internal"
+        if function.name in shown:
+            function.linkage = "external"
+        elif function.name in names:
+            function.linkage, function.name = "internal", f"internal.{function.name}"
     module.verify()  # otherwise LLVM would silently join two blocks with the same label
     module.triple = target.triple
     module.data_layout = str(builder.target_data)
