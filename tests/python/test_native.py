@@ -660,3 +660,25 @@ def test_arrays_of_many_numbers_stay_with_the_operations_on_the_numbers():
     explained = next(iter(compiled.programs.values())).native
     assert explained.native == explained.steps, str(explained)
     assert explained.runs == 1
+
+
+@needs_machine
+@pytest.mark.parametrize("name", [name for name in instructions.OPERATIONS if name not in instructions.FUSED])
+def test_vector_instructions_have_the_bits_of_those_on_numbers(name):
+    """Sizes around each vector width, and all combinations of contiguous, strided and repeated operands."""
+    count, number = instructions.OPERATIONS[name].operands, instructions.NUMBERS[name]
+    found, rng = machine.machine(), np.random.default_rng(0)
+    memory = rng.integers(1, 9, 600) if name.startswith("whole") else rng.normal(size=600).round(1) * 3
+    memory = memory.view(np.float64).copy()
+    cells = np.array([10, 150, 290])
+    for n in (1, 2, 3, 4, 5, 8, 9, 17):
+        for case in range(3**count):
+            strides = np.array([case // 3**k % 3 if k < count else 0 for k in range(3)])
+            on_numbers, on_vectors = memory.copy(), memory.copy()
+            words = [[number, 450 + i, *(cells + i * strides)] for i in range(n)]
+            for code, of in ((np.ravel(words), on_numbers), ([], on_vectors)):
+                if of is on_vectors:
+                    code = [found.vector(number), 450, *cells, n, *strides, 0]
+                code = np.append(code, instructions.END).astype(np.intc)
+                found.run(code.ctypes.data, of.ctypes.data, found.functions)
+            np.testing.assert_array_equal(on_vectors.view(np.int64), on_numbers.view(np.int64))

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from gradops.jit.native import cache, instructions, machine, tile_source
+from gradops.jit.native import cache, emitter, instructions, machine
 
 needs_machine = pytest.mark.skipif(machine.machine() is None, reason="llvmlite is not installed")
 posix = pytest.mark.skipif(not hasattr(os, "getuid"), reason="owners and modes of files are POSIX's")
@@ -59,6 +59,15 @@ def test_concurrently_started_processes_share_a_cache(folder, new_machine):
         stored.write_bytes(contents)
         assert cache.read(stored.name) is None
     assert new_machine() is not None and cache.read(stored.name)
+
+
+@needs_machine
+def test_functions_that_few_programs_call_are_stored(folder, new_machine, monkeypatch):
+    assert new_machine().address("where8") and new_machine().address("vector_whole_add")
+    assert sorted(x.name.partition("-")[0] for x in folder.iterdir()) == ["machine", "vector_whole_add", "where8"]
+    new_machine.cache_clear()
+    monkeypatch.setattr(machine, "_object_code", None)  # nothing is compiled again
+    assert new_machine().address("where8") and new_machine().address("vector_whole_add")
 
 
 # The folder.
@@ -186,7 +195,7 @@ def test_key_covers_everything_that_determines_the_code(monkeypatch):
     assert (
         len({first, key("another", features), key(processor, features + ",-avx"), key(processor[:-1], features)}) == 4
     )
-    for module in (machine, tile_source, instructions):  # the first contains LLVM's options
+    for module in (machine, emitter, instructions):  # the first contains LLVM's options
 
         def changed(path, module=module):
             return read(path) + b" " * (str(path) == module.__file__)

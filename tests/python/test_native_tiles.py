@@ -14,7 +14,7 @@ from gradops import jit, ops, value_and_grad
 from gradops._tree import items
 from gradops.errors import GradopsError, MismatchError
 from gradops.jit import reference
-from gradops.jit.native import machine, tile_compiler, tile_functions, tile_run, tiles
+from gradops.jit.native import machine, tile_compiler, tile_plan, tile_run, tiles
 from gradops.ops._dispatch import registry
 
 mpmath = pytest.importorskip("mpmath")
@@ -234,7 +234,7 @@ BEYOND = [np.inf, -np.inf, np.nan, -np.nan]
 
 
 @needs_machine
-@pytest.mark.parametrize("name", tile_functions.FUNCTIONS)
+@pytest.mark.parametrize("name", tile_plan.FUNCTIONS)
 def test_functions_are_within_a_unit_with_numpy_exceptions(name, monkeypatch):
     x = np.concatenate([*(rng.uniform(*ends, 1000) for ends in RANGES[name]), EDGES, BEYOND])
     f, of_numpy = getattr(ops, name), getattr(np, name)

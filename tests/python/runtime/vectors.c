@@ -1,4 +1,4 @@
-/* Checks sums, extremes and orders of numbers at any distance. */
+/* Checks sums, extremes and orders of numbers at any distance, and instructions that read their words. */
 
 #include "bytes.h"
 #include <math.h>
@@ -11,8 +11,27 @@ static int is_first(double x, double y) /* in ascending order */
     return x < y || (isnan(y) && !isnan(x));
 }
 
+static void check_instructions(Bytes *bytes)
+{
+    enum { FROM = 3, INDICES = 40, OUT = 80 };
+    const int stride = 1 + next(bytes) % 3, n = 1 + next(bytes) % 12;
+    double *memory = malloc((size_t) (8 * (OUT + n))), total = 0;
+    int64_t *indices = (int64_t *) memory + INDICES;
+    for (int i = 0; i < INDICES; i++) memory[i] = i;
+    for (int i = 0; i < n; i++) indices[i] = next(bytes) % n, total += FROM + stride * i;
+    vector_pick(&(Words) {.out = OUT, .a = FROM, .b = INDICES, .n = n, .sa = stride}, memory, NULL);
+    for (int i = 0; i < n; i++) require(memory[OUT + i] == FROM + (double) (stride * indices[i]), "the elements picked");
+    vector_sum(&(Words) {.out = OUT, .a = FROM, .n = n, .sa = stride}, memory, NULL);
+    require(memory[OUT] == total, "the sum of an instruction");
+    free(memory);
+}
+
 static void check(Bytes *bytes)
 {
+    if (next(bytes) % 8 == 0) {
+        check_instructions(bytes);
+        return;
+    }
     const int64_t n = 1 + (next(bytes) + 256 * (next(bytes) % 4 == 0)) % LARGEST, stride = next(bytes) % 7 - 3;
     const int64_t size = stride ? (n - 1) * llabs(stride) + 1 : 1, first = stride < 0 ? size - 1 : 0;
     const int largest = 1 + next(bytes), is_some_nan = next(bytes) % 3 == 0;

@@ -15,19 +15,18 @@ Steps on single numbers and small arrays become bytecode:
   handles operations on single numbers many at a time, and ``peephole`` merges instructions.
 - ``registry`` has a lowering rule for each op; ``rules``, ``products``, ``positions`` (gather and scatter), ``systems``
   (linear solves) and ``loops`` define these rules.
-- ``instructions`` defines each opcode; ``machine_source``, ``machine_parts`` and ``emitter`` hold the interpreter's IR,
-  which ``machine`` compiles and ``cache`` stores on disk.
+- ``instructions`` defines each opcode; ``machine_source``, ``machine_parts`` and ``emitter`` hold the IR of the
+  interpreter and of vector instructions, which ``machine`` compiles and ``cache`` stores on disk.
 - ``run`` calls the interpreter, repeats a call with NumPy if NumPy would warn, and reports what is native and why the
   rest is not.
 - ``loop_compiler`` compiles hot loops of bytecode to machine code.
 
 Steps on large arrays are fused instead. ``tiles`` finds groups of steps that can share one pass over the data,
 ``tile_plan`` writes their instructions, which call inner loops of ufuncs, and ``tile_run`` calls the function that
-executes them tile by tile, in threads. ``tile_source`` has the IR of further inner loops. ``tile_compiler`` compiles
-hot groups, several instructions as one loop.
+executes them tile by tile, in threads. ``tile_compiler`` compiles hot groups, several instructions as one loop.
 
 ``records`` records operations on single numbers in bulk. Its functions, those that the interpreter calls, the one that
-executes tiles, and sparse Cholesky factorization are C in ``runtime``, compiled into the same module.
+executes tiles, inner loops that NumPy lacks, and sparse Cholesky factorization are C in ``runtime``.
 """
 
 from __future__ import annotations
@@ -39,14 +38,12 @@ from typing import Any
 from ..program import Program
 from ..steps import Step
 from ..table import Rows
-from . import loops as _loops  # noqa: F401  # these modules register their rules, or their part of the LLVM IR
+from . import loops as _loops  # noqa: F401  # these modules register their rules
 from . import machine
-from . import machine_source as _machine_source  # noqa: F401
 from . import positions as _positions  # noqa: F401
 from . import products as _products  # noqa: F401
 from . import rules as _rules  # noqa: F401
 from . import systems as _systems  # noqa: F401
-from . import tile_source as _tile_source  # noqa: F401
 from .lowering import lowered as _lowered
 from .records import mark_operands
 from .run import Explained, Run

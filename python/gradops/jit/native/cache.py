@@ -1,6 +1,6 @@
 """Store compiled code on disk, load it, and detect code that crashed an earlier process.
 
-:mod:`.machine` stores the compiled interpreter here.
+:mod:`.machine` stores the compiled interpreter and further functions here.
 
 The environment variable ``GRADOPS_CACHE`` names the folder; ``0`` or ``off`` turns the cache off. The default is the
 platform's cache folder. R sets the variable to ``tools::R_user_dir("gradops", "cache")``.

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .instructions import FUNCTIONS, NUMBERS, OPERATIONS, ROWS, SHORT, VECTOR, WHOLES, integer_instruction
-from .machine import Machine
+from .instructions import FUNCTIONS, NUMBERS, OPERATIONS, ROWS, SHORT, WHOLES, integer_instruction
+from .machine import Machine, exceptions
 
 Cells = "int | np.ndarray"
 """The cell of a number, or an array's cells, in an array of its shape."""
@@ -26,6 +26,9 @@ FLOATS = (np.dtype("float64"), np.dtype("float32"))
 BOOL = np.dtype("bool")
 _ROUNDED = {FLOATS[1]: "single", WHOLES[1]: "narrow"}
 """The instruction that rounds or wraps a result to its dtype; memory holds only float64 and int64."""
+
+_EXCEPTIONS = sum(exceptions().values())
+"""The mask of floating-point exceptions that the instructions on matrices clear."""
 
 _FEW = 4
 """The largest number of elements that are copied, or in loops computed, by one scalar instruction each."""
@@ -267,7 +270,7 @@ class Code:
         """Emit a call of BLAS for the product of two float64 matrices; return the cells of the result."""
         out = self.new((len(x), y.shape[1]))
         (a, sa), (b, sb) = self._matrix(x), self._matrix(y)
-        number = NUMBERS["product"] | VECTOR
+        number = self.machine.vector(NUMBERS["product"])
         self.words.extend((number, int(out[0, 0]), a, b, y.shape[0], len(x), sa, sb, y.shape[1], 0))
         return out
 
@@ -278,8 +281,8 @@ class Code:
             n = len(a)
             found = Factor(self._column_major(a), int(self.new((n,))[0]), self.new(), self.new())
             self._factors[a.tobytes()] = found
-            words = (found.matrix[0, 0], found.rows, found.regular, found.sign, n, 0, 0, 0, 0)
-            self.words.extend(map(int, (NUMBERS["factor"] | VECTOR, *words)))
+            words = (found.matrix[0, 0], found.rows, found.regular, found.sign, n, 0, 0, 0, _EXCEPTIONS)
+            self.words.extend(map(int, (self.machine.vector(NUMBERS["factor"]), *words)))
         return found
 
     def solved(self, a: np.ndarray, b: np.ndarray) -> tuple[Factor, np.ndarray]:
@@ -288,16 +291,16 @@ class Code:
         # systems with one factorization.
         turned = a.tobytes() not in self._factors and np.ascontiguousarray(a.T).tobytes() in self._factors
         factor, out = self.factor(np.ascontiguousarray(a.T) if turned else a), self._column_major(b)
-        words = (out[0, 0], factor.matrix[0, 0], factor.rows, out.shape[1], len(a), int(turned), 0, 0, 0)
-        self.words.extend(map(int, (NUMBERS["solved"] | VECTOR, *words)))
+        words = (out[0, 0], factor.matrix[0, 0], factor.rows, out.shape[1], len(a), int(turned), 0, 0, _EXCEPTIONS)
+        self.words.extend(map(int, (self.machine.vector(NUMBERS["solved"]), *words)))
         return factor, out
 
     def inverse(self, a: np.ndarray) -> tuple[Factor, np.ndarray]:
         """Emit a call of LAPACK that inverts a matrix; return the factor used and the cells of the inverse."""
         factor, room = self.factor(a), self.new((len(a),))
         out = self._column_major(factor.matrix)
-        words = (out[0, 0], factor.rows, room[0], 0, len(a), 0, 0, 0, 0)
-        self.words.extend(map(int, (NUMBERS["inverse"] | VECTOR, *words)))
+        words = (out[0, 0], factor.rows, room[0], 0, len(a), 0, 0, 0, _EXCEPTIONS)
+        self.words.extend(map(int, (self.machine.vector(NUMBERS["inverse"]), *words)))
         return factor, out
 
     def _column_major(self, cells: np.ndarray) -> np.ndarray:
@@ -485,7 +488,7 @@ class Code:
     def _write_vector(self, number: int, out: int, operands: list[int], count: int, strides) -> None:
         a, b, c = (*operands, 0, 0, 0)[:3]
         sa, sb, sc = (*strides, 0, 0, 0)[:3]
-        self.words.extend((number | VECTOR, out, a, b, c, count, sa, sb, sc, 0))
+        self.words.extend((self.machine.vector(number), out, a, b, c, count, sa, sb, sc, 0))
 
     def _flat(self, cells, shape: tuple[int, ...]):
         """Return the cell of a number, or the cells of an operand broadcast to ``shape`` as a vector."""

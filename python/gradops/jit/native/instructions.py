@@ -5,20 +5,17 @@
 The machine's memory is a flat array of 8-byte cells. A float32 value is stored as the equal float64, a boolean as 0.0
 or 1.0, and an integer as the bits of an int64. An instruction has five 32-bit words, ``(opcode, result, a, b, c)``, of
 which the last four are usually cells. A vector instruction has five more, ``(n, stride of a, stride of b, stride of c,
-unused)``, and its results are contiguous.
+exceptions)``, and its results are contiguous. The last word is the mask that LAPACK's instructions clear.
 """
 
 from __future__ import annotations
 
 import functools
-import math
 import operator
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-
-from . import tile_functions
 
 # Instructions on integers, which memory holds as the bits of an int64. For int32 the same instructions are followed by
 # `narrow`, which wraps the result to 32 bits as NumPy does.
@@ -280,23 +277,16 @@ class Function(NamedTuple):
         symbol: the name in the C library, or in ``scipy.special.cython_special``.
         operands: the number of operands.
         of_scipy: True for SciPy's functions.
-        source: LLVM IR as in :class:`Operation`, used in vectorized loops over large arrays; empty if these call the
-            loop of NumPy or SciPy.
-        largest: the largest operand for which ``source`` is accurate.
     """
 
     meaning: Callable | None
     symbol: str
     operands: int = 1
     of_scipy: bool = False
-    source: str = ""
-    largest: float = math.inf
 
 
 def _libm(name: str) -> Function:
-    if name in tile_functions.WAVES:
-        return Function(getattr(np, name), name, source=tile_functions.WAVES[name], largest=tile_functions.LARGEST)
-    return Function(getattr(np, name), name, source=tile_functions.FUNCTIONS.get(name, ""))
+    return Function(getattr(np, name), name)
 
 
 OF_ONE = """gammaln psi erf erfc erfinv ndtr expit i0 i1 i0e i1e k0 k1 k0e k1e j0 j1 y0 y1 gamma rgamma log_ndtr
@@ -397,3 +387,6 @@ FUNCTION_NUMBERS: dict[str, int] = {name: i for i, name in enumerate(FUNCTIONS, 
 
 Entries 0 and 1 are ``feclearexcept`` and ``fetestexcept``. C knows the first entries (``runtime/functions.h``).
 """
+
+VECTOR_FUNCTIONS = 2 + len(ROUTINES) + len(FUNCTIONS)
+"""The number of opcode 0's vector instruction in the machine's table of functions; the others follow."""

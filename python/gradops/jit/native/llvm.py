@@ -1,8 +1,7 @@
 """Write LLVM IR: values, blocks, loops and vectors of eight float64.
 
-:class:`Text` is the body of one function while :mod:`.emitter`, :mod:`.tile_source` and :mod:`.tile_compiler` write it.
-Modules register their part of the machine's IR with :func:`source`; :mod:`.machine` compiles :func:`sources`. The IR
-here has a shorthand for array elements, ``%x = double %a[%i]``, which :func:`assembled` expands.
+:class:`Text` is the body of one function while :mod:`.emitter` and :mod:`.tile_compiler` write it. The IR has a
+shorthand for array elements, ``%x = double %a[%i]``, which :func:`assembled` expands.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 LANES = 8
 
@@ -29,7 +28,6 @@ _QUIET = r"""call <8 x i1> @llvm.experimental.constrained.fcmp.v8f64(
 
 DECLARED = (
     f"declare <8 x i1> @llvm.experimental.constrained.fcmp.v8f64({EIGHT}, {EIGHT}, metadata, metadata)",
-    f"declare {EIGHT} @llvm.fma.v8f64({EIGHT}, {EIGHT}, {EIGHT})",
     f"declare {EIGHT} @llvm.fabs.v8f64({EIGHT})",
 )
 """Declarations of the intrinsics that sources returned by :func:`wide` call."""
@@ -41,6 +39,12 @@ def wide(source: str) -> str:
     source = re.sub(r"fcmp (o[lg][te]) (<[^>]*>) (\S+), (.*)", _QUIET, source)
     source = re.sub(r"(?<= )-?\d+(?=,|$)", lambda found: constant_vector(found[0], "i64"), source, flags=re.MULTILINE)
     return re.sub(r"(?<![\w.%])(-?\d+\.\d+|0x[0-9A-F]+)", lambda found: constant_vector(found[0]), source)
+
+
+def declarations(text: str, known: Iterable[str]) -> list[str]:
+    """Return the declarations among ``known`` of functions that IR uses but does not declare."""
+    used = set(re.findall(r"@([\w.]+)\(", text)) - set(re.findall(r"declare .*@([\w.]+)\(", text))
+    return [line for line in known if re.findall(r"@([\w.]+)\(", line)[0] in used]
 
 
 class Text:
@@ -148,22 +152,12 @@ class Text:
 
     # Vectors of eight.
 
-    def eight(self, pointer: str, mask: str | None = None) -> str:
-        """Load eight numbers; lanes where the mask is false are 0 and not read."""
-        if mask is None:
-            return self.line(f"load {EIGHT}, ptr {pointer}, align 8")
-        given = f"ptr {pointer}, i32 8, <{LANES} x i1> {mask}, {EIGHT} zeroinitializer"
-        return self.line(f"call {EIGHT} @llvm.masked.load.v8f64.p0({given})")
-
     def spread(self, number: str) -> str:
         """Return a vector whose eight lanes are the same number."""
         if not number.startswith("%"):
             return constant_vector(number)
         one = self.line(f"insertelement {EIGHT} poison, double {number}, i64 0")
         return self.line(f"shufflevector {EIGHT} {one}, {EIGHT} poison, <{LANES} x i32> zeroinitializer")
-
-    def fused(self, x: str, y: str, z: str) -> str:
-        return self.line(f"call {EIGHT} @llvm.fma.v8f64({EIGHT} {x}, {EIGHT} {y}, {EIGHT} {z})")
 
     def added(self, x: str, y: str, kind: str = EIGHT) -> str:
         return self.line(f"fadd {kind} {x}, {y}")
@@ -176,7 +170,7 @@ class Text:
 
     def lane_sum(self, vector: str) -> str:
         """Return the sum of a vector's eight lanes, in NumPy's order."""
-        return self.line(f"call double @joined({EIGHT} {vector})")
+        return self.line(f"call double @lane_sum({EIGHT} {vector})")
 
 
 def inner_loop(name: str, text: Text) -> str:
@@ -186,11 +180,10 @@ def inner_loop(name: str, text: Text) -> str:
 
 
 # LLVM takes one instruction for an address and another for the load or store, each with a name. In the shorthand both
-# are `%x = double %p[%i]` or `%p[%i] = double %x`; an index may be a product, `%p[%i * %stride]`, or a distance in
-# bytes, `%p[%i * %step bytes]`.
+# are `%x = double %p[%i]` or `%p[%i] = double %x`; an index may be a product, `%p[%i * %stride]`.
 
 _NAME = r"%[\w.]+"
-_PLACE = rf"(?P<array>{_NAME})\[(?P<at>[%\w.]+)( \* (?P<far>[%\w.]+))?(?P<bytes> bytes)?\]"
+_PLACE = rf"(?P<array>{_NAME})\[(?P<at>[%\w.]+)( \* (?P<far>[%\w.]+))?\]"
 _READ = re.compile(rf"(?m)^ *(?P<x>{_NAME}) = (?P<type>\w+) {_PLACE}(?P<facts>.*)$")
 _WRITTEN = re.compile(rf"(?m)^ *{_PLACE} = (?P<type>\w+) (?P<x>[%\w.-]+)(?P<facts>.*)$")
 
@@ -203,8 +196,7 @@ def assembled(text: str) -> str:
         name, at, lines = f"%at${next(numbers)}", found["at"], ""
         if found["far"]:
             lines, at = f"  {name}.o = mul i64 {at}, {found['far']}\n", f"{name}.o"
-        kind = "i8" if found["bytes"] else found["type"]
-        return name, f"{lines}  {name} = getelementptr {kind}, ptr {found['array']}, i64 {at}\n"
+        return name, f"{lines}  {name} = getelementptr {found['type']}, ptr {found['array']}, i64 {at}\n"
 
     def read(found: re.Match) -> str:
         name, lines = addressed(found)
@@ -215,21 +207,3 @@ def assembled(text: str) -> str:
         return f"{lines}  store {found['type']} {found['x']}, ptr {name}{found['facts']}"
 
     return _WRITTEN.sub(written, _READ.sub(read, text))
-
-
-_SOURCES: list[Callable[[int], str]] = []
-
-
-def source(function: Callable[[int], str]) -> Callable[[int], str]:
-    """Register a part of the machine's IR.
-
-    Args:
-        function: returns the IR, given the platform's mask of the floating-point exceptions that NumPy warns about.
-    """
-    _SOURCES.append(function)
-    return function
-
-
-def sources(exceptions: int) -> str:
-    """Return the machine's IR: all registered parts."""
-    return "\n".join(function(exceptions) for function in _SOURCES)

@@ -5,8 +5,9 @@ and :class:`.run.Run`, :class:`.tile_run.Tiles`, :mod:`.records` and the sparse 
 
 LLVM comes from the optional package ``llvmlite``, which Numba uses and which is imported when a program is first
 compiled. Numba could do the same work, but takes half a second to import, longer than most programs take to compile.
-Compiling the machine's IR, which is text from these modules and bitcode from C (:data:`RUNTIME`), takes 2 s, once for
-each version and processor; later processes load the object code from disk in a few milliseconds.
+Compiling the machine's IR, which is text from these modules and bitcode from C (:data:`RUNTIME`), takes 0.4 s for the
+interpreter and 10 to 60 ms for each further function, when a program first needs it. Later processes load the object
+code from disk, in a millisecond each.
 
 Stored code may crash the process that loads it, if a processor lacks a feature that it claims to have. So the next
 process tries the code in a child process first (:func:`.cache.attempt`), and compiles it again if the child crashes.
@@ -26,17 +27,19 @@ import re
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from . import cache, instructions, llvm, machine_parts
-from .instructions import FUNCTION_NUMBERS, FUNCTIONS, ROUTINE_NUMBERS, ROUTINES
+from . import cache, instructions, llvm, machine_parts, machine_source
+from .instructions import FUNCTION_NUMBERS, FUNCTIONS, NUMBERS, ROUTINE_NUMBERS, ROUTINES, VECTOR, VECTOR_FUNCTIONS
 
 _X86 = {"divide": 4, "over": 8, "under": 16, "invalid": 1}
 _ARM = {"divide": 2, "over": 4, "under": 8, "invalid": 1}
 _WINDOWS = {"divide": 8, "over": 4, "under": 2, "invalid": 16}
+
+_NAMES = list(NUMBERS)
 
 RUNTIME = pathlib.Path(__file__).parent / "runtime" / "runtime.bc"
 """LLVM bitcode of the C in ``runtime/``, which ``tools/runtime`` writes."""
@@ -73,14 +76,14 @@ class Machine:
 
     def __init__(self, engine):
         self._names: set[str] = set()
-        self._functions = np.zeros(max(FUNCTION_NUMBERS.values()) + 1, np.uint64)
+        self._functions = np.zeros(VECTOR_FUNCTIONS + VECTOR, np.uint64)
         for i, name in enumerate(("feclearexcept", "fetestexcept")):
             self._functions[i] = _c_address(name)
         for name in machine_parts.FUNCTIONS_USED:
             self.needs(name)
         self.functions = self._functions.ctypes.data
-        self._engine = engine
-        self.address = functools.cache(self._engine.get_function_address)
+        self._engines = [engine]
+        self.address = functools.cache(self._address)
         self.function = functools.cache(self._function)
         self.compiled = functools.lru_cache(256)(self._compiled)
         # ctypes releases the GIL during a call, so the machine has no state of its own: code, memory and the table of
@@ -88,13 +91,18 @@ class Machine:
         self.run = self.function("run", 3)
         _check(self)
 
+    def _address(self, name: str) -> int:
+        found = self._engines[0].get_function_address(name)
+        if not found:
+            engine, found = _further(name)
+            self._engines.append(engine)
+        return found
+
     def _function(self, name: str, operands: int, result: Any = ctypes.c_int) -> Callable:
         return ctypes.CFUNCTYPE(result, *[ctypes.c_size_t] * operands)(self.address(name))
 
     def _compiled(self, text: str, name: str, level: int = 3) -> tuple[Any, int]:
-        binding = importlib.import_module("llvmlite.binding")
-        target, processor = binding.Target.from_default_triple(), binding.get_host_cpu_name()
-        features = binding.get_host_cpu_features().flatten()
+        binding, target, processor, features, _ = _known_host()
         made = _object_code(binding, text, target, processor, features, level)
         return _load(binding, target, processor, features, made, name)
 
@@ -109,6 +117,12 @@ class Machine:
                 self._functions[number] = _c_address(function.symbol)
             self._names.add(name)
         return number
+
+    def vector(self, number: int) -> int:
+        """Enter a vector instruction's function in the table, given the opcode; return the instruction's number."""
+        if not self._functions[VECTOR_FUNCTIONS + number] and number != NUMBERS["gather"]:
+            self._functions[VECTOR_FUNCTIONS + number] = self.address(f"vector_{_NAMES[number]}")
+        return number | VECTOR
 
     def has(self, *routines: str) -> bool:
         """Enter functions of BLAS and LAPACK in the table; return True if all are available."""
@@ -221,11 +235,33 @@ def _load_or_compile(binding) -> Machine:
             with contextlib.suppress(Exception):  # LLVM may reject the file, or the machine fail its check
                 return Machine(_load(binding, target, processor, features, stored)[0])
             cache.remove(name)
-        text = llvm.sources(sum(exceptions().values()))
-        compiled = _object_code(binding, text, target, processor, features, runtime=RUNTIME.read_bytes())
+        text = machine_source.source(sum(exceptions().values()))
+        compiled = _object_code(binding, text, target, processor, features, shown=("parts",))
         found = Machine(_load(binding, target, processor, features, compiled)[0])
         cache.write(name, compiled)
     return found
+
+
+def _further(function: str) -> tuple[Any, int]:
+    """Return a function that few programs call, loaded from disk or compiled: a vector instruction, or C."""
+    binding, target, processor, features, version = _known_host()
+    name = f"{function}-{version}.o"
+    compiled = cache.read(name)
+    if compiled is None:
+        text, is_c = "", function in _linked(binding)[1]
+        if not is_c:
+            text = machine_source.vectors(sum(exceptions().values()), function.removeprefix("vector_"))
+        compiled = _object_code(binding, text, target, processor, features, shown=(function,) if is_c else ())
+        cache.write(name, compiled)
+    return _load(binding, target, processor, features, compiled, function)
+
+
+@functools.cache
+def _known_host() -> tuple[Any, Any, str, str, str]:
+    """Return llvmlite, what :func:`_host` returns, and the cache key of code for this computer."""
+    binding = importlib.import_module("llvmlite.binding")
+    target, processor, features = _host(binding)
+    return binding, target, processor, features, _version(binding, processor, features)
 
 
 def _host(binding) -> tuple[Any, str, str]:
@@ -259,13 +295,25 @@ def run_stored(name: str) -> None:
 
 
 def _object_code(
-    binding, text: str, target, processor: str, features: str, level: int = 3, runtime: bytes | None = None
+    binding, text: str, target, processor: str, features: str, level: int = 3, shown: Sequence[str] = ()
 ) -> bytes:
-    """Compile LLVM IR, and the bitcode of the runtime, to object code."""
+    """Compile LLVM IR, and the functions of ``runtime/`` that it declares, to object code.
+
+    Args:
+        shown: functions of ``runtime/`` to which the code has addresses.
+    """
     builder = target.create_target_machine(cpu=processor, features=features, opt=3, jit=True)
-    module = binding.parse_assembly(llvm.assembled(text))
-    if runtime is not None:
-        module.link_in(binding.parse_bitcode(runtime))
+    declared = llvm.declarations(text, machine_parts.DECLARED) + [f"declare void @{name}()" for name in shown]
+    module = binding.parse_assembly(llvm.assembled("\n".join([*declared, text])))
+    runtime, names = _linked(binding)
+    if any(x.name in names for x in module.functions if x.is_declaration):
+        module.link_in(runtime, preserve=True)
+    # LLVM may change the parameters of an internal function, and finds internal functions by name too.
+    for function in module.functions:
+        if function.name in shown:
+            function.linkage = "external"
+        elif function.name in names:
+            function.linkage, function.name = "internal", f"internal.{function.name}"
     module.verify()  # otherwise LLVM would silently join two blocks with the same label
     module.triple = target.triple
     module.data_layout = str(builder.target_data)
@@ -274,6 +322,16 @@ def _object_code(
     passes = binding.create_pass_builder(builder, options)
     passes.getModulePassManager().run(module, passes)
     return builder.emit_object(module)
+
+
+@functools.cache
+def _linked(binding) -> tuple[Any, set[str]]:
+    """Return the bitcode of ``runtime/``, from which LLVM links what a module uses, and its functions' names."""
+    runtime = binding.parse_bitcode(RUNTIME.read_bytes())
+    found = [x for x in runtime.functions if not x.is_declaration and x.linkage.name == "external"]
+    for function in found:
+        function.linkage = "linkonce_odr"
+    return runtime, {function.name for function in found}
 
 
 def _load(binding, target, processor: str, features: str, compiled: bytes, name: str = "run") -> tuple[Any, int]:

@@ -10,17 +10,15 @@ FUNCTIONS_USED = ("exp", "log1p", "log", "fmod")
 
 INTRINSICS = [f"declare double @llvm.{name}.f64(double)" for name in ("fabs", "sqrt", "floor", "ceil", "trunc", "rint")]
 
-DECLARED = """
-declare double @logaddexp(double, double, ptr)
-declare double @modulo(double, double, ptr)
-declare double @floor_divided(double, double, ptr)
-declare double @scipy1(double, i32, ptr, ptr)
-declare double @scipy2(double, double, i32, ptr, ptr)
-declare void @product(ptr, ptr, ptr, i64, i64, i64, i64, i64, ptr)
-declare void @factor(ptr, ptr, ptr, ptr, i64, ptr, i32)
-declare void @solved(ptr, ptr, ptr, i64, i64, i64, ptr, i32)
-declare void @inverse(ptr, ptr, ptr, i64, ptr, i32)
-"""
+DECLARED = [
+    *INTRINSICS,
+    "declare double @logaddexp(double, double, ptr)",
+    "declare double @modulo(double, double, ptr)",
+    "declare double @floor_divided(double, double, ptr)",
+    "declare double @scipy1(double, i32, ptr, ptr)",
+    "declare double @scipy2(double, double, i32, ptr, ptr)",
+]
+"""Declarations of the functions that elementwise instructions call."""
 
 # The interpreter is one function with threaded dispatch: each operation is a block that ends in an indirect jump to the
 # next operation, so the processor predicts each jump separately. It starts at a cache line, which saves a tenth of the
@@ -29,14 +27,14 @@ declare void @inverse(ptr, ptr, ptr, i64, ptr, i32)
 MAIN = """
 @targets = internal constant [{table_size} x ptr] [{targets}]
 
-define i32 @run(ptr %code, ptr %memory, ptr %functions) align 64 {{
+define i32 @run(ptr %code, ptr %memory, ptr %functions) noinline align 64 {{
 entry:
   %exceptions = or i32 {exceptions}, 0
   %clear = load ptr, ptr %functions
   call i32 %clear(i32 %exceptions)
   br label %dispatch
 dispatch: ; LLVM duplicates this block at the end of each operation
-  %at = phi ptr [%code, %entry], [%next.long, %vector.done], [%next.gather, %gather.done],
+  %at = phi ptr [%code, %entry], [%next.long, %vector.op], [%next.gather, %gather.done],
     [%next.short, %short.done]{dispatched_from}
   %op = load i32, ptr %at
   %op.i = zext i32 %op to i64
@@ -66,27 +64,19 @@ short.done:
   %next.short = getelementptr i32, ptr %at, i64 {short}
   br label %dispatch
 vector.op:
-{vector_words}
-  %vout.p = getelementptr double, ptr %memory, i64 %out
-  %va.p = getelementptr double, ptr %memory, i64 %a
-  %vb.p = getelementptr double, ptr %memory, i64 %b
-  %vc.p = getelementptr double, ptr %memory, i64 %c
-  %a.near = icmp eq i64 %sa, 1
-  %b.near = icmp eq i64 %sb, 1
-  %a.same = icmp eq i64 %sa, 0
-  %b.same = icmp eq i64 %sb, 0
-  %near = and i1 %a.near, %b.near
-  %number = and i32 %op, {numbers}
-  switch i32 %number, label %unknown [
-{vector_cases}
-  ]
-{vector_blocks}
-vector.done:
+  %vector.i = add i64 %op.i, {vectors}
+  %vector = ptr %functions[%vector.i]
+  call void %vector(ptr %at, ptr %memory, ptr %functions)
   %next.long = getelementptr i32, ptr %at, i64 {long}
   br label %dispatch
 
 ; The operands of a gather follow its words, and the next instruction follows them.
 vector.gather:
+  %g.out.i = i32 %at[1]
+  %g.out = sext i32 %g.out.i to i64
+  %g.p = getelementptr double, ptr %memory, i64 %g.out
+  %g.n.i = i32 %at[{short}]
+  %g.n = sext i32 %g.n.i to i64
   %g.at = getelementptr i32, ptr %at, i64 {long}
   br label %gather.loop
 gather.loop:
@@ -94,54 +84,30 @@ gather.loop:
   %gw = i32 %g.at[%gi]
   %gw.i = sext i32 %gw to i64
   %gv = double %memory[%gw.i]
-  %vout.p[%gi] = double %gv
+  %g.p[%gi] = double %gv
   %gi1 = add i64 %gi, 1
-  %gmore = icmp slt i64 %gi1, %n
+  %gmore = icmp slt i64 %gi1, %g.n
   br i1 %gmore, label %gather.loop, label %gather.done
 gather.done:
-  %next.gather = getelementptr i32, ptr %g.at, i64 %n
+  %next.gather = getelementptr i32, ptr %g.at, i64 %g.n
   br label %dispatch
-
-vector.pick:
-  br label %pick.loop
-pick.loop:
-  %ki = phi i64 [0, %vector.pick], [%ki1, %pick.loop]
-  %kb = i64 %vb.p[%ki]
-  %kv = double %va.p[%kb * %sa]
-  %vout.p[%ki] = double %kv
-  %ki1 = add i64 %ki, 1
-  %kmore = icmp slt i64 %ki1, %n
-  br i1 %kmore, label %pick.loop, label %vector.done
-
-vector.product:
-  call void @product(ptr %va.p, ptr %vb.p, ptr %vout.p, i64 %n, i64 %c, i64 %sc, i64 %sa, i64 %sb, ptr %functions)
-  br label %vector.done
-vector.factor:
-  call void @factor(ptr %vout.p, ptr %va.p, ptr %vb.p, ptr %vc.p, i64 %n, ptr %functions,
-    i32 %exceptions)
-  br label %vector.done
-vector.solved:
-  call void @solved(ptr %vout.p, ptr %va.p, ptr %vb.p, i64 %c, i64 %n, i64 %sa, ptr %functions,
-    i32 %exceptions)
-  br label %vector.done
-vector.inverse:
-  call void @inverse(ptr %vout.p, ptr %va.p, ptr %vb.p, i64 %n, ptr %functions, i32 %exceptions)
-  br label %vector.done
 }}
-{metadata}
 """
 
-CALLED = """
-vector.{name}:
-  call void @{name}(ptr %vout.p, ptr %va.p, i64 %n, i64 %sa)
-  br label %vector.done
+# The words of a vector instruction, and the places of its vectors.
+VECTOR = """
+define void @vector_{name}(ptr %at, ptr %memory, ptr %functions) noinline align 64 {{
+entry:
+  %exceptions = or i32 {exceptions}, 0
+{words}
+  %vout.p = getelementptr double, ptr %memory, i64 %out
+  %va.p = getelementptr double, ptr %memory, i64 %a
+  %vb.p = getelementptr double, ptr %memory, i64 %b
+  %vc.p = getelementptr double, ptr %memory, i64 %c
+  br label %begin
+begin:
+{body}
+done:
+  ret void
+}}
 """
-
-OF_ROW = """
-vector.{name}:
-  call void @{name}(ptr %memory, i64 %out, i64 %a, i64 %n, i64 %sa, ptr %functions)
-  br label %vector.done
-"""
-
-OF_ROW_GIVEN = "ptr %memory, i64 %out, i64 %a, i64 %n, i64 %stride, ptr %functions"
-"""The parameters of a function that :data:`OF_ROW` calls."""

@@ -1,27 +1,28 @@
 """Assemble the LLVM IR of the native machine, the interpreter function ``run``.
 
 :func:`source` fills the templates of :mod:`.machine_parts` with a block for each instruction, whose IR comes from
-:mod:`.emitter`. It is registered with :func:`.llvm.source`, and :mod:`.machine` compiles it.
+:mod:`.emitter`. :mod:`.machine` compiles it.
 """
 
 from __future__ import annotations
 
-from . import llvm, machine_parts
-from .emitter import FOLDS, OF_EXPONENTIALS, Emitter, operands
+from collections.abc import Sequence
+
+from . import machine_parts
+from .emitter import Emitter, operands
 from .instructions import (
-    CALLED,
     CALLS,
     END,
     FAILED,
     FUSED,
     LONG,
     NUMBERS,
-    OF_ROWS,
     OPERATIONS,
     ROWS,
     SHORT,
     SIDE_BY_SIDE,
     VECTOR,
+    VECTOR_FUNCTIONS,
     WAITING,
 )
 
@@ -33,64 +34,53 @@ _SCALAR_ONLY = frozenset((*FUSED, *_JUMPS, *ROWS)) - {"load", "store"}
 """Instructions that have no vector form."""
 
 
-@llvm.source
 def source(exceptions: int) -> str:
-    """Return the IR of the function ``run`` and of the functions that it calls.
+    """Return the IR of the function ``run``, the interpreter, and of the vector instructions :data:`.SIDE_BY_SIDE`.
 
     Args:
         exceptions: the platform's mask of the floating-point exceptions that NumPy warns about.
     """
     elementwise = [*OPERATIONS, *CALLS]
     scalar_names = [*elementwise, *ROWS, *_JUMPS]
-    vector_names = [name for name in NUMBERS if name not in _SCALAR_ONLY]
     targets = {NUMBERS[name]: f"scalar.{name}" for name in scalar_names}
-    targets.update({NUMBERS[name] + VECTOR: "vector.op" for name in vector_names})
+    targets.update({number + VECTOR: "vector.op" for name, number in NUMBERS.items() if name not in _SCALAR_ONLY})
     # The jump is unchecked, so every possible opcode needs a target.
-    targets[END] = "end"
-    scalars, vectors = _ScalarBlocks(), _VectorBlocks()
+    targets.update({NUMBERS["gather"] + VECTOR: "vector.gather", END: "end"})
+    scalars = _ScalarBlocks()
     for name in scalar_names[:-1]:  # the last one, `outside`, is in the template
         scalars.instruction(name)
-    for name in vector_names:
-        if name in elementwise:
-            vectors.operation(name)
-        elif name in ("dot", "load", "store", *FOLDS):
-            vectors.instruction(name)
-    calls_of_c = [name for name in (*CALLED, *OF_ROWS) if name not in OF_EXPONENTIALS]
-    calls = [machine_parts.CALLED.format(name=name) for name in calls_of_c]
-    calls += [machine_parts.OF_ROW.format(name=name) for name in OF_EXPONENTIALS]
     main = machine_parts.MAIN.format(
         exceptions=exceptions,
         table_size=2 * VECTOR,
         targets=", ".join(f"ptr blockaddress(@run, %{targets.get(i, 'unknown')})" for i in range(2 * VECTOR)),
         labels=", ".join(f"label %{label}" for label in dict.fromkeys([*targets.values(), "unknown"])),
         dispatched_from="".join(f", [%{label}.at, %{label}]" for label in scalars.jumps),
+        vectors=VECTOR_FUNCTIONS - VECTOR,
         long=LONG,
-        numbers=VECTOR - 1,
         waiting=WAITING,
         scalar_blocks="\n".join(scalars.lines),
-        vector_words="\n".join(_word(f"%{word}", i) for i, word in enumerate(_WORDS, 1)),
-        vector_cases="\n".join(f"    i32 {NUMBERS[name]}, label %vector.{name}" for name in vector_names),
         short=SHORT,
         failed=FAILED,
-        vector_blocks="\n".join([*vectors.lines, *calls]),
-        metadata=vectors.metadata(),
     )
-    functions = [f"declare void @{name}(ptr, ptr, i64, i64)" for name in calls_of_c]
-    functions += map(_exponentials_function, OF_EXPONENTIALS)
-    return "\n".join([*machine_parts.INTRINSICS, machine_parts.DECLARED, *functions, main])
+    return "\n".join([vectors(exceptions, *SIDE_BY_SIDE), main])
+
+
+def vectors(exceptions: int, *names: str) -> str:
+    """Return the IR of the functions ``vector_NAME`` of vector instructions; those of the others are C."""
+    functions, number = [], 0
+    for name in names:
+        for part in [name, f"{name}_apart"] if name in SIDE_BY_SIDE else [name]:
+            writing = _Vector(number)
+            number = writing.instruction(name, is_apart=part != name)
+            words = "\n".join(_word(f"%{word}", i) for i, word in enumerate(_WORDS, 1))
+            body = "\n".join(writing.lines)
+            functions.append(machine_parts.VECTOR.format(name=part, exceptions=exceptions, words=words, body=body))
+    return "\n".join([*functions, _facts(number)])
 
 
 def _word(result: str, at: int) -> str:
     """Return IR that loads a word of the current instruction as a 64-bit integer."""
     return f"  {result}.i = i32 %at[{at}]\n  {result} = sext i32 {result}.i to i64"
-
-
-def _exponentials_function(name: str) -> str:
-    """Return the IR of a function for one of :data:`.OF_EXPONENTIALS`, for vectors of any length."""
-    text = Emitter()
-    text.write_long(name, ("%out", "%a", 0, 0, "%n", "%stride", 0))
-    head = f"define internal void @{name}({machine_parts.OF_ROW_GIVEN}) noinline {{\nentry:"
-    return "\n".join([head, *text.lines, "  ret void\n}"])
 
 
 class _ScalarBlocks(Emitter):
@@ -122,51 +112,57 @@ class _ScalarBlocks(Emitter):
         self._jumps = []
 
 
-class _VectorBlocks(Emitter):
-    """Writes the blocks of vector instructions, whose loops assume that results do not overlap operands."""
+class _Vector(Emitter):
+    """Writes a vector instruction, whose loops assume that results do not overlap operands.
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.loops = 0
+    Args:
+        loops: the number of loops with facts (see :func:`_facts`) in the module so far.
+    """
 
-    def name(self) -> str:
-        return f"%v{super().name()[1:]}"
+    def __init__(self, loops: int) -> None:
+        super().__init__("begin")
+        self.loops = loops
 
-    def instruction(self, name: str) -> None:
-        """Write an instruction that processes one element after the other."""
-        self.begin(f"vector.{name}")
-        self.write_long(name, [f"%{word}" for word in _WORDS])
-        self.go("vector.done")
+    def instruction(self, name: str, is_apart: bool) -> int:
+        """Write an instruction; return the number of loops with facts in the module so far.
 
-    def operation(self, name: str) -> None:
-        """Write an elementwise operation: a loop for any strides, and for some operations contiguous special cases."""
-        count = operands(name)
-        strides = [f"%s{word}" for word in "abc"[:count]]
-        if name not in SIDE_BY_SIDE:
-            self._loop(name, f"vector.{name}", strides)
-            return
-        cases = {"near": ["1", "1"], "left": ["0", "1"], "right": ["1", "0"]} if count == 2 else {"near": ["1"]}
-        self.begin(f"vector.{name}")
-        for case in cases:
-            condition = "%near" if count == 2 else "%a.near"
-            if case != "near":
-                condition = self.line(f"and i1 {'%a.same, %b.near' if case == 'left' else '%a.near, %b.same'}")
-            self.branch(condition, f"{case}.{name}", f"not.{case}.{name}")
-            self.begin(f"not.{case}.{name}")
-        self.go(f"apart.{name}")
-        for case, known in {**cases, "apart": strides}.items():
-            self._loop(name, f"{case}.{name}", known)
+        Args:
+            is_apart: True for the function of an operation :data:`.SIDE_BY_SIDE` for operands that are not contiguous.
+        """
+        if name in OPERATIONS or name in CALLS:
+            strides = [f"%s{word}" for word in "abc"[: operands(name)]]
+            if name in SIDE_BY_SIDE and not is_apart:
+                self._loop_if(name, strides, ["1"] * len(strides))
+                # In a function of its own, the other loops do not use up registers of this one.
+                self.lines.append(f"  tail call void @vector_{name}_apart(ptr %at, ptr %memory, ptr %functions)")
+                self.go("done")
+                return self.loops
+            if is_apart and len(strides) == 2:
+                self._loop_if(name, strides, ["0", "1"])
+                self._loop_if(name, strides, ["1", "0"])
+            self._loop(name, strides)
+        else:  # one element after the other
+            self.write_long(name, [f"%{word}" for word in _WORDS])
+            self.go("done")
+        return self.loops
 
-    def _loop(self, name: str, label: str, strides: list[str]) -> None:
+    def _loop_if(self, name: str, strides: Sequence[str], known: Sequence[str]) -> None:
+        """Write a loop for the case that strides have known values; writing continues where they have not."""
+        after = self.label()
+        self.guard(self.both(*[self.line(f"icmp eq i64 {x}, {y}") for x, y in zip(strides, known)]), after)
+        self._loop(name, known)
+        self.begin(after)
+
+    def _loop(self, name: str, strides: Sequence[str]) -> None:
         self.loops += 1
-        self.begin(label)
-        same = {i: self.line(f"load double, ptr %v{'abc'[i]}.p") for i, stride in enumerate(strides) if stride == "0"}
+        known = {i: self.line(f"load double, ptr %v{'abc'[i]}.p") for i, stride in enumerate(strides) if stride == "0"}
+        before, label = self.here, self.label()
         i, following, more = self.name(), self.name(), self.name()
-        self.go(f"{label}.loop")
-        self.begin(f"{label}.loop")
-        self.lines.append(f"  {i} = phi i64 [0, %{label}], [{following}, %{label}.loop]")
+        self.go(label)
+        self.begin(label)
+        self.lines.append(f"  {i} = phi i64 [0, %{before}], [{following}, %{label}]")
         values = [
-            same[k] if k in same else self.line(f"double %v{'abc'[k]}.p[{i} * {stride}], !llvm.access.group !0")
+            known[k] if k in known else self.line(f"double %v{'abc'[k]}.p[{i} * {stride}], !llvm.access.group !0")
             for k, stride in enumerate(strides)
         ]
         result = self.elementwise(name, values, f"%{'abc'[len(strides)]}" if name in CALLS else 0)
@@ -174,16 +170,16 @@ class _VectorBlocks(Emitter):
             f"  %vout.p[{i}] = double {result}, !llvm.access.group !0",
             f"  {following} = add i64 {i}, 1",
             f"  {more} = icmp slt i64 {following}, %n",
-            f"  br i1 {more}, label %{label}.loop, label %vector.done, !llvm.loop !{2 * self.loops}",
+            f"  br i1 {more}, label %{label}, label %done, !llvm.loop !{2 * self.loops}",
         ]
 
-    # The metadata promises LLVM that no iteration reads what another one writes; results that overlapped operands
-    # otherwise than element by element would be wrong. `Code` allocates new cells for a vector's result, except when it
-    # rounds in place, and `move()`, which writes to existing cells, first copies sources that overlap.
-    def metadata(self) -> str:
-        """Return metadata that lets LLVM vectorize each loop, but not interleave or unroll it, which takes seconds."""
-        facts = '"llvm.loop.parallel_accesses", !0', '"llvm.loop.interleave.count", i32 1', '"llvm.loop.unroll.disable"'
-        lines = ["!0 = distinct !{}", *(f"!{2 * i + 1} = !{{!{fact}}}" for i, fact in enumerate(facts))]
-        for i in range(1, self.loops + 1):
-            lines += [f"!{2 * i} = distinct !{{!{2 * i}, !1, !3, !5}}"]
-        return "\n".join(lines)
+
+# The metadata promises LLVM that no iteration reads what another one writes; results that overlapped operands otherwise
+# than element by element would be wrong. `Code` allocates new cells for a vector's result, except when it rounds in
+# place, and `move()`, which writes to existing cells, first copies sources that overlap.
+def _facts(loops: int) -> str:
+    """Return metadata that lets LLVM vectorize each loop, but not interleave or unroll it, which takes seconds."""
+    facts = '"llvm.loop.parallel_accesses", !0', '"llvm.loop.interleave.count", i32 1', '"llvm.loop.unroll.disable"'
+    lines = ["!0 = distinct !{}", *(f"!{2 * i + 1} = !{{!{fact}}}" for i, fact in enumerate(facts))]
+    lines += [f"!{2 * i} = distinct !{{!{2 * i}, !1, !3, !5}}" for i in range(1, loops + 1)]
+    return "\n".join(lines)

@@ -12,25 +12,39 @@ signs.
 
 from __future__ import annotations
 
-import math
 import struct
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from . import tile_functions, tile_run, tile_source, tile_sums
+from . import tile_run
 from .code import BOOL
-from .instructions import FUNCTIONS, OPERATIONS
-from .llvm import DECLARED, EIGHT, LANES, Text, constant_vector, inner_loop, wide
+from .instructions import OPERATIONS
+from .llvm import DECLARED, EIGHT, LANES, Text, constant_vector, declarations, inner_loop, wide
 from .machine import Machine
 from .machine_parts import INTRINSICS
-from .tile_plan import COLUMN, FULL, ONE, PRODUCT, REPEATED, ROW, SHORT, SPREAD, Instruction, Operand, Written
+from .tile_plan import (
+    COLUMN,
+    FULL,
+    FUNCTIONS,
+    HEAD,
+    ONE,
+    OPERANDS,
+    POWERS,
+    PRODUCT,
+    REPEATED,
+    ROW,
+    SHORT,
+    SPREAD,
+    WORDS,
+    Instruction,
+    Operand,
+    Written,
+)
 
-_FUNCTIONS = {name: f.source for name, f in FUNCTIONS.items() if f.source and f.largest == math.inf}
-_POWERS = {f"power{n}": source for n, source in tile_functions.POWERS.items()}
-_SOURCES = {**{name: x.source for name, x in OPERATIONS.items()}, **_FUNCTIONS, **_POWERS}
-"""LLVM IR of each loop, as in :class:`.Operation`, by the loop's name."""
+_OF_EIGHT = (*FUNCTIONS, *(f"power{n}" for n in POWERS))
+"""Functions of eight numbers, which are C (``runtime/eight_functions.h``)."""
 
 _REDUCTIONS = ("add", "maximum", "minimum")
 
@@ -62,7 +76,7 @@ def compiled(plan: tile_run.Plan, written: Written, machine: Machine) -> tile_ru
         machine: compiles the IR.
     """
     code, texts = written.code, []
-    words = plan.words[tile_source.HEAD :].reshape(len(code), tile_source.WORDS)
+    words = plan.words[HEAD:].reshape(len(code), WORDS)
     once = int(plan.words[4])  # leading instructions that each thread executes only for its first tile
     parts = list(_segments(written, once))
     for i, (start, end, space) in enumerate(parts):
@@ -70,10 +84,12 @@ def compiled(plan: tile_run.Plan, written: Written, machine: Machine) -> tile_ru
         texts.append(_Function(f"part{i}", space, code[start:end], later, plan.table).text())
     if not parts:
         return plan
-    engine, _ = machine.compiled("\n".join([*_DECLARED, *texts]), "part0", level=1)
+    text = "\n".join(texts)
+    declared = [*_DECLARED, *declarations(text, _DECLARED_C)]
+    engine, _ = machine.compiled("\n".join([*declared, text]), "part0", level=1)
     pieces, at = [], 0
     for i, (start, end, _) in enumerate(parts):
-        call = np.zeros((1, tile_source.WORDS), np.int64)  # no operands: the function finds the addresses in the room
+        call = np.zeros((1, WORDS), np.int64)  # no operands: the function finds the addresses in the room
         call[0, [0, 3]] = engine.get_function_address(f"part{i}"), 1
         pieces += [words[at:start], call]
         at = end
@@ -114,11 +130,11 @@ def _fits(x: Instruction, space: _Space) -> bool:
     if out in given:
         kinds = [o.kind for o in given if o != out]
         return x.loop.name in _REDUCTIONS and out.kind == space.scalar and kinds == [space.vectors[0]]
-    if x.loop.name not in _SOURCES or x.over == PRODUCT or x.over == SPREAD and space.rows == 1:
+    if x.loop.name not in (*OPERATIONS, *_OF_EIGHT) or x.over == PRODUCT or x.over == SPREAD and space.rows == 1:
         return False
     # A function takes as long for a partly empty vector, at the end of a short row, or for a row's single number, as
     # for eight numbers.
-    if space.rows > 1 and space.length < REPEATED and x.loop.name in _FUNCTIONS:
+    if space.rows > 1 and space.length < REPEATED and x.loop.name in FUNCTIONS:
         return False
     known = {space.scalar, ONE, *(space.vectors if out.kind == space.vectors[0] else ())}
     return out.kind in (space.vectors[0], space.scalar) and all(o.kind in known for o in given)
@@ -126,8 +142,10 @@ def _fits(x: Instruction, space: _Space) -> bool:
 
 # LLVM IR.
 
-_DECLARED = [tile_sums.JOINED, "declare double @llvm.fma.f64(double, double, double)", *INTRINSICS, *DECLARED]
+_DECLARED = [*INTRINSICS, *DECLARED]
 _DECLARED += [line for line in map(wide, INTRINSICS) if line not in DECLARED]
+_DECLARED_C = [f"declare {EIGHT} @eight_{name}({EIGHT})" for name in _OF_EIGHT]
+_DECLARED_C.append(f"declare double @lane_sum({EIGHT})")
 
 _EXTREMES = {"maximum": "ogt", "minimum": "olt"}
 
@@ -179,7 +197,7 @@ class _Function(Text):
         else:
             row("0", [])
         bases = [f"  {base} = ptr %room[{row}]" for row, base in self.bases.items()]
-        head = [f"  %room = ptr %arguments[{tile_source.OPERANDS}]", *bases, "  br label %begin", "begin:"]
+        head = [f"  %room = ptr %arguments[{OPERANDS}]", *bases, "  br label %begin", "begin:"]
         self.lines[:0] = head
         return "\n".join([*self.globals, inner_loop(self.title, self)])
 
@@ -235,6 +253,20 @@ class _Function(Text):
         is_true = self.line(f"icmp ne {kind} {value}, {zero}")
         return self.line(f"uitofp {out.replace('double', 'i1')} {is_true} to {out}")
 
+    # Operations.
+
+    def _of_eight(self, name: str, operands: list[str]) -> str:
+        """Write an operation on vectors of eight; return the name of its result."""
+        if name in OPERATIONS:
+            return self.computed(wide(OPERATIONS[name].source), operands)
+        return self.line(f"call {EIGHT} @eight_{name}({EIGHT} {operands[0]})")
+
+    def _of_one(self, name: str, operands: list[str]) -> str:
+        """Write an operation on numbers; return the name of its result."""
+        if name in OPERATIONS:
+            return self.computed(OPERATIONS[name].source, operands)
+        return self.line(f"extractelement {EIGHT} {self._of_eight(name, [self.spread(operands[0])])}, i64 0")
+
     # A phase: numbers for the row, then a loop over the row's elements, then the results of reductions.
 
     def _phase(self, phase: list[Instruction]) -> None:
@@ -249,7 +281,7 @@ class _Function(Text):
                 (operand,) = (o for o in given if o != out)
                 results[out] = x.loop.name, operand, scalars[out]
             elif out.kind not in self.space.vectors:
-                self._write_scalar(out, self.computed(_SOURCES[x.loop.name], [scalars[o] for o in given]))
+                self._write_scalar(out, self._of_one(x.loop.name, [scalars[o] for o in given]))
                 continue
             queue.append((x, {o: self.spread(value) for o, value in scalars.items() if o != out}))
         if queue:
@@ -341,7 +373,7 @@ class _Function(Text):
             if out in given:
                 continue
             operands = [values[o] if o in values else spread[o] for o in given]
-            values[out] = self.computed(wide(_SOURCES[x.loop.name]), operands)
+            values[out] = self._of_eight(x.loop.name, operands)
             if out in self.needed:
                 self._write(out, values[out], i, rest)
         return values

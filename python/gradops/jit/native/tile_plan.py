@@ -17,7 +17,7 @@ import numpy as np
 from ..array import Place
 from ..program import Program
 from ..steps import Step
-from . import tile_run, tile_source
+from . import tile_run
 from .code import FLOATS
 from .llvm import LANES
 from .tile_run import Loop, Plan, Result
@@ -33,6 +33,35 @@ FULL, COLUMN, ROW, ONE, PRODUCT, SPREAD = "full", "column", "row", "one", "produ
 
 All six say what an instruction covers: see :class:`Instruction`.
 """
+
+OPERANDS = 4
+"""The most operands of an instruction, including its result."""
+
+COUNTS, STEPS = 4, 9
+"""The most counts and strides of a loop, which are those of ``np.matmul``; ``runtime/tiles.c`` has the same numbers."""
+
+HEAD = 7
+"""The number of words before the instructions.
+
+They are the number of rows of the domain, of rows of a tile, of operands, of instructions, and of those that each
+thread executes once; then the first instruction, and the one after the last, for a last tile that is shorter.
+"""
+
+WORDS = 5 + 2 * COUNTS + OPERANDS + STEPS + OPERANDS
+"""The number of words of an instruction.
+
+They are the loop and its data, the number of operands, the number of calls and the counts of a call, each as a constant
+and a multiple of the tile's rows, then the operands' table rows, the loop's strides, and the strides between calls.
+"""
+
+FUNCTIONS = ("exp", "expm1", "log", "log1p", "tanh")
+"""Functions of eight numbers in ``runtime/eight_functions.h``, named like NumPy's ufuncs."""
+
+WAVES = ("sin", "cos")
+"""Functions whose loop (``runtime/tile_loops.c``) calls NumPy's if a number is large."""
+
+POWERS = range(3, 9)
+"""Powers of eight numbers in ``runtime/eight_functions.h``."""
 
 IDENTITIES: dict[np.ufunc, float] = {np.add: 0.0, np.maximum: -np.inf, np.minimum: np.inf}
 """The initial values of reductions."""
@@ -398,8 +427,8 @@ def _loop(ufunc: np.ufunc, dtype: np.dtype) -> Loop:
 
 
 def _code(rows: int, per: int, places: int, once: int, words: list[int]) -> np.ndarray:
-    """Return the words of a plan: the header (see :data:`.tile_source.HEAD`), then the instructions."""
-    count = len(words) // tile_source.WORDS
+    """Return the words of a plan: the header (see :data:`.HEAD`), then the instructions."""
+    count = len(words) // WORDS
     return np.frombuffer(array("q", [rows, per, places, count, once, 0, count, *words]), np.int64)
 
 
@@ -411,7 +440,7 @@ def _line(
     calls: tuple[int, int] = (1, 0),
     far: Sequence[int] = (),
 ) -> list[int]:
-    """Return the words of an instruction; see :data:`.tile_source.WORDS`.
+    """Return the words of an instruction; see :data:`.WORDS`.
 
     Args:
         loop: the loop to call.
@@ -421,10 +450,10 @@ def _line(
     """
     words = [loop.address, loop.data, len(rows), *calls]
     for part, most in (
-        ([n for pair in counts for n in pair], 2 * tile_source.COUNTS),
-        (rows, tile_source.OPERANDS),
-        (steps, tile_source.STEPS),
-        (far, tile_source.OPERANDS),
+        ([n for pair in counts for n in pair], 2 * COUNTS),
+        (rows, OPERANDS),
+        (steps, STEPS),
+        (far, OPERANDS),
     ):
         words += part
         words += [0] * (most - len(part))

@@ -29,21 +29,23 @@ from ..reference import Reference
 from ..steps import Step
 from ..table import Rows, joined
 from . import machine as machines
-from . import tile_compiler, tile_run, tile_source
+from . import tile_compiler, tile_run
 from .code import BOOL, FLOATS
-from .instructions import FUNCTIONS
 from .plan import LARGEST, LARGEST_CALL, Plan, joined_arrays
 from .registry import known_of
-from .tile_functions import POWERS
 from .tile_plan import (
     COLUMN,
     FULL,
+    FUNCTIONS,
     IDENTITIES,
     ONE,
+    OPERANDS,
+    POWERS,
     PRODUCT,
     PRODUCTS,
     ROW,
     TILE,
+    WAVES,
     Domain,
     Inner,
     Instruction,
@@ -59,7 +61,7 @@ FEWEST = 2
 NATIVE = "native"
 """The name of a group's step."""
 
-_FUNCTIONS = {f.meaning: name for name, f in FUNCTIONS.items() if f.source}
+_FUNCTIONS = {getattr(np, name): name for name in (*FUNCTIONS, *WAVES)}
 """Functions for which the machine has a vectorized loop, where NumPy's may compute one element at a time."""
 
 
@@ -309,7 +311,7 @@ class _Grouping:
                 return None
             loop = self._machine_loop(f"where{value.dtype.itemsize}", "where" if value.dtype == FLOATS[0] else "")
         elif isinstance(ufunc, int):
-            dtypes, loop = (FLOATS[0], FLOATS[0]), self._machine_loop(f"power{ufunc}.tile", f"power{ufunc}")
+            dtypes, loop = (FLOATS[0], FLOATS[0]), self._machine_loop(f"power{ufunc}_tile", f"power{ufunc}")
         else:
             try:
                 dtypes = ufunc.resolve_dtypes((*given, None))
@@ -337,7 +339,7 @@ class _Grouping:
         return Instruction(loop, (*operands, Operand(out, over, dtypes[-1])), over)
 
     def _machine_loop(self, title: str, name: str = "", data: int = 0) -> Loop:
-        """Return a loop in the machine's module."""
+        """Return a loop of ``runtime/tile_loops.c``."""
         return Loop(self.machine.address(title), data, name)
 
     def _loop(self, ufunc: np.ufunc, *dtypes) -> Loop | None:
@@ -348,9 +350,9 @@ class _Grouping:
         found, name = tile_run.loop(ufunc, *dtypes), _FUNCTIONS.get(ufunc)
         if found is None or name is None or dtypes[0] != FLOATS[0] or not machines.has_fused():
             return found
-        if FUNCTIONS[name].largest == math.inf:
-            return self._machine_loop(f"{name}.tile", name)
-        return found if found.data else self._machine_loop(f"{name}.tile", data=found.address)
+        if name in FUNCTIONS:
+            return self._machine_loop(f"{name}_tile", name)
+        return found if found.data else self._machine_loop(f"{name}_tile", data=found.address)
 
     @rule("tiles", "reshape", "expand_dims", "squeeze", "ravel", "broadcast_to", "real", "conj")
     def _alias(self, step: Step, value) -> None:
@@ -394,7 +396,7 @@ class _Grouping:
         ):
             ones = Operand(Inner(), COLUMN, value.dtype)
             fill = Instruction(copy, (Operand.number(1.0, value.dtype), ones), COLUMN)
-            product = Instruction(self._machine_loop("vecmat.tile"), (operand, ones, out), PRODUCT)
+            product = Instruction(self._machine_loop("vecmat_tile"), (operand, ones, out), PRODUCT)
             return Work(domain, [fill, product], out, ufunc, divisor)
         is_divided = kind == COLUMN and divisor != 1.0
         total = Operand(Inner(), COLUMN, value.dtype) if is_divided else out
@@ -453,7 +455,7 @@ class _Grouping:
         if loop is None or copy is None:
             return None
         if value.dtype == FLOATS[0] and machines.has_fused():
-            loop = self._machine_loop("vecmat.tile" if is_turned else "matvec.tile")
+            loop = self._machine_loop("vecmat_tile" if is_turned else "matvec_tile")
         kind = self.source_kind(vector, COLUMN if is_turned else ROW, domain)
         source = Place(self.root(vector))
         instructions: list[Instruction] = []
@@ -477,7 +479,7 @@ class _Grouping:
         """Return the loop of a reduction, the machine's own for sums of float64."""
         found = tile_run.loop(ufunc, dtype, dtype, dtype)
         if found and ufunc is np.add and dtype == FLOATS[0]:
-            return self._machine_loop("sum.tile", "add", found.address)
+            return self._machine_loop("sum_tile", "add", found.address)
         return found
 
     @rule("tiles", "softmax", "log_softmax", "logsumexp")
@@ -636,7 +638,7 @@ class _Grouping:
         steps = [self.given[i] for i in members]
         outputs = [step.places[0] for step in steps if step.places[0] in needed]
         done = [(step, works[i]) for step, i in zip(steps, members)]
-        writing = Writing(self.program, domain, done, outputs, self._machine_loop("spread.tile", "copy"))
+        writing = Writing(self.program, domain, done, outputs, self._machine_loop("spread_tile", "copy"))
         plan, inputs, written = writing.plan()
         redone = self._numpy_steps(inputs, members)
         unread = {p for step in redone for p in step.uses if p in self.program.constants}.difference(inputs)
@@ -679,7 +681,7 @@ def _operation(grouping: _Grouping, step: Step) -> list[tuple[Any, tuple, Any]] 
         ufunc = getattr(_scipy.special, ufunc, None)
     if not isinstance(ufunc, np.ufunc) or ufunc.nout != 1 or ufunc.signature or known_of(step.name).limits:
         return None
-    if len(arguments) != ufunc.nin or ufunc.nin >= tile_source.OPERANDS:
+    if len(arguments) != ufunc.nin or ufunc.nin >= OPERANDS:
         return None
     return [(ufunc, arguments, Place(out))]
 

@@ -6,7 +6,7 @@
 #include "exact.h"
 #include <stdint.h>
 
-/* A function that LLVM must not inline: with all of them inlined, the interpreter accesses its stack twice as often. */
+/* A function that LLVM must not inline: with these inlined, the interpreter accesses its stack twice as often. */
 #define SEPARATE __attribute__((noinline))
 
 typedef struct {
@@ -21,6 +21,13 @@ typedef struct {
                    int *info);
     double (*exp)(double), (*log1p)(double), (*fmod)(double, double);
 } Functions;
+
+/* A vector instruction; see instructions.py. */
+typedef struct {
+    int32_t opcode, out, a, b, c, n, sa, sb, sc, exceptions;
+} Words;
+
+#define INSTRUCTION(NAME) void vector_##NAME(const Words *at, double *memory, const Functions *functions)
 
 /* Clears the exceptions raised since `before`, as those raised earlier in a run must remain. */
 static inline void restore(int before, const Functions *functions, int32_t exceptions)

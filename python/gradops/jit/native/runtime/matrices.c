@@ -5,8 +5,8 @@
 #include "functions.h"
 
 /* BLAS is column-major: it computes the transposed product from the transposed factors in reverse order. */
-SEPARATE void product(const double *x, const double *y, double *out, int64_t m, int64_t k, int64_t n, int64_t sx,
-                      int64_t sy, const Functions *functions)
+static void product(const double *x, const double *y, double *out, int64_t m, int64_t k, int64_t n, int64_t sx,
+                    int64_t sy, const Functions *functions)
 {
     const char turn_x = sx < 0 ? 'T' : 'N', turn_y = sy < 0 ? 'T' : 'N';
     const int far_x = (int) (sx < 0 ? -sx : sx), far_y = (int) (sy < 0 ? -sy : sy);
@@ -17,8 +17,8 @@ SEPARATE void product(const double *x, const double *y, double *out, int64_t m, 
 
 /* Factors a matrix in place, with row exchanges in `rows` and their sign. LAPACK reports by `info` that a pivot is
  * exactly 0; `is_regular` is then 0, execution ends (`require`), and NumPy raises its error. */
-SEPARATE void factor(double *matrix, int *rows, double *is_regular, double *sign, int64_t n,
-                     const Functions *functions, int32_t exceptions)
+static void factor(double *matrix, int *rows, double *is_regular, double *sign, int64_t n,
+                   const Functions *functions, int32_t exceptions)
 {
     const int size = (int) n, before = functions->test(exceptions);
     int info;
@@ -31,8 +31,8 @@ SEPARATE void factor(double *matrix, int *rows, double *is_regular, double *sign
 }
 
 /* Solves for k right-hand sides in place, given a factored matrix; for its transpose if `turned` is not 0. */
-SEPARATE void solved(double *right, const double *matrix, const int *rows, int64_t k, int64_t n, int64_t turned,
-                     const Functions *functions, int32_t exceptions)
+static void solved(double *right, const double *matrix, const int *rows, int64_t k, int64_t n, int64_t turned,
+                   const Functions *functions, int32_t exceptions)
 {
     const char turn = turned ? 'T' : 'N';
     const int size = (int) n, count = (int) k, before = functions->test(exceptions);
@@ -42,11 +42,31 @@ SEPARATE void solved(double *right, const double *matrix, const int *rows, int64
 }
 
 /* Inverts a factored matrix in place, with room for n numbers. */
-SEPARATE void inverse(double *matrix, const int *rows, double *room, int64_t n, const Functions *functions,
-                      int32_t exceptions)
+static void inverse(double *matrix, const int *rows, double *room, int64_t n, const Functions *functions,
+                    int32_t exceptions)
 {
     const int size = (int) n, before = functions->test(exceptions);
     int info;
     functions->dgetri(&size, matrix, &size, rows, room, &size, &info);
     restore(before, functions, exceptions);
+}
+
+INSTRUCTION(product)
+{
+    product(memory + at->a, memory + at->b, memory + at->out, at->n, at->c, at->sc, at->sa, at->sb, functions);
+}
+
+INSTRUCTION(factor)
+{
+    factor(memory + at->out, (int *) (memory + at->a), memory + at->b, memory + at->c, at->n, functions, at->exceptions);
+}
+
+INSTRUCTION(solved)
+{
+    solved(memory + at->out, memory + at->a, (int *) (memory + at->b), at->c, at->n, at->sa, functions, at->exceptions);
+}
+
+INSTRUCTION(inverse)
+{
+    inverse(memory + at->out, (int *) (memory + at->a), memory + at->b, at->n, functions, at->exceptions);
 }
