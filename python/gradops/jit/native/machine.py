@@ -246,13 +246,15 @@ def _further(function: str) -> tuple[Any, int]:
     """Return a function that few programs call, loaded from disk or compiled: a vector instruction, or C."""
     binding, target, processor, features, version = _known_host()
     name = f"{function}-{version}.o"
-    compiled = cache.read(name)
-    if compiled is None:
-        text, is_c = "", function in _linked(binding)[1]
-        if not is_c:
-            text = machine_source.vectors(sum(exceptions().values()), function.removeprefix("vector_"))
-        compiled = _object_code(binding, text, target, processor, features, shown=(function,) if is_c else ())
-        cache.write(name, compiled)
+    stored = cache.read(name)
+    if stored is not None:
+        with contextlib.suppress(Exception):  # LLVM may reject the file
+            return _load(binding, target, processor, features, stored, function)
+    text, is_c = "", function in _linked(binding)[1]
+    if not is_c:
+        text = machine_source.vectors(sum(exceptions().values()), function.removeprefix("vector_"))
+    compiled = _object_code(binding, text, target, processor, features, shown=(function,) if is_c else ())
+    cache.write(name, compiled)
     return _load(binding, target, processor, features, compiled, function)
 
 
