@@ -52,13 +52,12 @@ class Others:
         seen, stack = self._seen, [edges]
         while stack:
             for edge in stack.pop():
-                # A rule with `vjp` may be a user's function and read variables that its edges do not show; rules of ops
-                # only read their saved values.
+                # A user's gradient function may read variables that its edges do not show.
                 if edge.__class__ is Node:
                     if edge not in seen:
                         seen.add(edge)
                         stack.append(edge.edges)
-                        if edge.rule.vjp is not None:
+                        if not edge.rule.is_closed:
                             self.watched = True
                 elif edge is not None and id(edge) not in seen:
                     seen.add(id(edge))
@@ -130,10 +129,11 @@ def custom(run, inputs: list) -> list:
         finally:
             moment.reset(token)
 
+    rule = graph.Rule("custom_gradient", vjp=whole, is_closed=getattr(run, "is_closed", False))
     data = [data_of(v) for v in values]
     if len(data) == 1:
-        return [record(graph.Rule("custom_gradient", vjp=whole), edges, (), data[0])]
-    return record(graph.Rule("custom_gradient", vjp=whole), edges, (), data)
+        return [record(rule, edges, (), data[0])]
+    return record(rule, edges, (), data)
 
 
 def _unshared(values: list, inputs: list) -> list:

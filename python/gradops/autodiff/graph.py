@@ -177,10 +177,11 @@ class Rule:
     around them. ``elementwise`` rules are also their own transposes, which forward mode uses, as it does ``jvp``, a
     function from the edges' tangents (None for no tangent) to those of the results, by position. ``partial`` belongs to
     rules whose results do not get all of their gradients. It is called with the node of a result whose gradient is
-    requested, and either makes all of it arrive or raises a :class:`PartialGradientError`.
+    requested, and either makes all of it arrive or raises a :class:`PartialGradientError`. ``is_closed`` rules read no
+    variables but those of their saved values; ``vjps`` never do.
     """
 
-    __slots__ = ("name", "vjps", "vjp", "slots", "holomorphic", "elementwise", "jvp", "pull", "partial")
+    __slots__ = ("name", "vjps", "vjp", "slots", "holomorphic", "elementwise", "jvp", "pull", "partial", "is_closed")
 
     def __init__(
         self,
@@ -193,6 +194,7 @@ class Rule:
         jvp=None,
         pull=None,
         partial=None,
+        is_closed: bool = False,
     ):
         self.name = name
         self.vjps = vjps
@@ -202,6 +204,7 @@ class Rule:
         self.elementwise = elementwise
         self.jvp = jvp
         self.partial = partial
+        self.is_closed = is_closed or vjp is None
         self.pull = pull or (lambda g, saved, edges: [vjp(g, saved, edge) for vjp, edge in zip(vjps, edges)])
 
 

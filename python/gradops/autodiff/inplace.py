@@ -223,7 +223,7 @@ def assign(variable: Variable, key, value) -> None:
         if _is_everything(key):
             edge_before = None
         if edge_before is not None or edge is not None:
-            rule = Rule("set_item", vjp=_set_item_gradient(key, np.shape(other), data.shape))
+            rule = Rule("set_item", vjp=_set_item_gradient(key, np.shape(other), data.shape), is_closed=True)
             node = Node(rule, (edge_before, edge), (), data.shape, data.dtype)
         _propagate(variable, node)
     bump(data)
@@ -480,7 +480,7 @@ def _propagate(variable: Variable, node: Node | None) -> None:
         if node is None and before is None:
             variable = source
             continue
-        rule = Rule("set_view", vjp=_set_view_gradient(look, source.shape))
+        rule = Rule("set_view", vjp=_set_view_gradient(look, source.shape), is_closed=True)
         node = Node(rule, (before, node), (), source.data.shape, source.data.dtype)
         variable = source
     _become(variable, node)

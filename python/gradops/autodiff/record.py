@@ -431,7 +431,7 @@ def _list_recorder(op, rules, holomorphic):
             return gradients
 
         keep = _kept(op, [vjp for vjp, on in zip(vjps, active) if on])
-        return Rule(op.name, vjp=of_row, slots=tuple(slots), holomorphic=holomorphic), keep
+        return Rule(op.name, vjp=of_row, slots=tuple(slots), holomorphic=holomorphic, is_closed=True), keep
 
     def recorded(*arguments):
         data, edges, counts, active, shapes = list(arguments), [], [], [], []
