@@ -207,7 +207,7 @@ like_values <- function(x, values) {
 reported_by <- function(object, names, se.fit, newdata) { # nolint: object_name_linter.
   data <- newdata %||% object$data
   absent <- setdiff(names(object$data), names(data))
-  data[absent] <- NA
+  if (length(absent) > 0L) data[absent] <- NA # NULL, of a likelihood without data, stays NULL
   evaluate <- function(p) object$objective$evaluate(p, data)
   values <- reports_of(function() evaluate(object$parameters))
   if (length(values) == 0L) {
@@ -216,7 +216,8 @@ reported_by <- function(object, names, se.fit, newdata) { # nolint: object_name_
   named_among(names, names(values), "g", parent.frame(2L))
   values <- values[names %||% names(values)]
   if (length(absent) > 0L && any(vapply(values, function(value) length(value) == 0L || anyNA(value), NA))) {
-    refuse_parameters("newdata", sprintf("gives NA or nothing; data had %s too", quoted_names(absent)), parent.frame(2L))
+    message <- sprintf("gives NA or nothing; data had %s too", quoted_names(absent))
+    refuse_parameters("newdata", message, parent.frame(2L))
   }
   if (!se.fit) {
     return(values)

@@ -12,7 +12,8 @@
 #' `df.residual()`, `update()`, and `anova()` for likelihood ratio tests of nested fits. `predict(fit, g)` gives the
 #' estimate and, by the delta method, the standard error of any function `g` of the parameters; the uncertainty of
 #' random effects is included. Without `g` it returns the quantities that the likelihood reports (see [report()]), with
-#' `newdata` for other data, and `fitted()` the vector it reports for the rows of the data. `nlme::ranef()` returns the random effects.
+#' `newdata` for other data, and `fitted()` the vector it reports for the rows of the data. `nlme::ranef()` returns the
+#' random effects.
 #'
 #' If observations are marked (see [observed()]), `simulate()` draws new ones, and with `use.u = FALSE` new random
 #' effects for them. `residuals()` returns one-step-ahead residuals: the normal quantile of each observation's

@@ -58,6 +58,11 @@ test_once("marginaleffects' predictions and slopes match glm()", {
   expect_equal(found$fit$mean, unname(want$fit), tolerance = 1e-6)
   expect_equal(found$se.fit$mean, unname(want$se.fit), tolerance = 1e-5)
   expect_error(predict(fit, newdata = rows["g"]), "nothing; data had `x`, `y` too", class = "gradops_error_argument")
+  without_data <- maximize_likelihood(function(p) {
+    report(twice = 2 * p$m)
+    (p$m - 1)^2
+  }, list(m = 0))
+  expect_equal(predict(without_data), list(twice = 2))
   refused <- "`newdata`: is for reported quantities"
   expect_error(predict(fit, function(p) p$beta, newdata = rows), refused, class = "gradops_error_argument")
   moved <- gradops:::set_coef.gradops_fit(fit, coef(fit) + c(0.1, 0, 0, 0))
