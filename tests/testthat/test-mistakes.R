@@ -29,7 +29,7 @@ mistakes <- list(
     "gradient() for optim()" = list(quote(optim(x, f, gradient(f))), "`x` is missing", "`grad_fn(f)`"),
     "a component" = list(quote(optim(x, f, objective(f)$gradient)), "no component `gradient`", "\"gr\""),
     "an objective for nlm()" = list(quote(nlm(objective(f), x)), "is not a function", "m$nlm"),
-    "a formula for a fit" = list(quote(maximize_likelihood(y ~ x, data = d)), "`nll`", "a function", "`model.matrix()`"),
+    "a formula for a fit" = list(quote(maximize_likelihood(y ~ x, data = d)), "must be a function", "`model.matrix()`"),
     "the rows second" = list(quote(predict(fit, data.frame(x = 1))), "`g`", "`newdata`"),
     "a type of residuals" = list(quote(residuals(fit, type = "pearson")), "must be empty", "type = \"pearson\""),
     "`parms`" = list(quote(confint(fit, parms = "m")), "must be empty", "parms = \"m\""),
