@@ -53,6 +53,13 @@ hints <- list(
     }
   ),
   list(
+    pattern = "^could not find function", says = "`%s`: there is no function of that name.",
+    instead = function(message) {
+      name <- sub("^could not find function \"(.*)\".*", "op_\\1", message)
+      if (name %in% getNamespaceExports("gradops")) sprintf("gradops' op is `%s()`.", name)
+    }
+  ),
+  list(
     pattern = "^[Nn]on-numeric argument to mathematical function", assigns = FALSE, operands = TRUE,
     says = "`%s`: an argument is not a number; if it is a tensor, this function does not take tensors.",
     instead = paste("A misspelt name gives NULL, as `p$sgima` of a list with `sigma`.", numbers_alone)
@@ -136,6 +143,7 @@ explain_hint <- function(condition, class, hints) {
     fits <- is.null(hint$assigns) || hint$assigns == assigns
     if (fits && grepl(hint$pattern, conditionMessage(condition))) {
       instead <- if (is.function(hint$instead)) hint$instead(conditionMessage(condition)) else hint$instead
+      if (is.null(instead)) next
       if (isTRUE(hint$operands)) call <- written_call(call)
       says <- sprintf(hint$says, deparse(call, nlines = 1)[1])
       slip <- if (isTRUE(hint$operands)) wrong_operand(call)

@@ -89,14 +89,16 @@ grad <- function(func, x, ..., method = "Richardson", side = NULL, method.args =
   check_numderiv(method, side, method.args, length(x))
   check_differentiable(x, "x")
   f <- with_extra(func, numderiv_extra(...))
-  if (!gives_numbers(x) || is.list(x)) {
+  if (is.list(x)) {
     return(grad_fn(f)(x))
   }
-  known <- by_program("gradient", func, x, numderiv_extra(...))
+  for_r <- gives_numbers(x)
+  known <- if (for_r) by_program("gradient", func, x, numderiv_extra(...))
   if (!is.null(known)) {
     return(like(known$derivative, x))
   }
-  like(py_to_r(call_core("interop.r.gradient", vector_callback(f, x), operand(as_doubles(x)))), x)
+  found <- call_core("interop.r.gradient", vector_callback(f, x), operand(as_doubles(x)), for_r)
+  like(if (for_r) py_to_r(found) else found, x)
 }
 
 #' @rdname grad

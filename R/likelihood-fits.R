@@ -124,6 +124,7 @@ reported_by_row <- function(reported, rows, type, call = parent.frame()) {
 #' @rdname maximize_likelihood
 #' @export
 confint.gradops_fit <- function(object, parm, level = 0.95, method = c("wald", "profile"), ...) {
+  rlang::check_dots_empty()
   method <- chosen(method)
   if (!is.numeric(level) || length(level) != 1L || !isTRUE(level > 0 && level < 1)) {
     unsupported("level", sprintf("must be a number between 0 and 1; got %s.", friendly(level)))
@@ -167,10 +168,17 @@ anova.gradops_fit <- function(object, ...) {
 
 #' @rdname maximize_likelihood
 #' @export
-predict.gradops_fit <- function(object, g = NULL, se.fit = FALSE, ...) { # nolint: object_name_linter. R's name.
+predict.gradops_fit <- function(object, g = NULL, se.fit = FALSE, newdata = NULL, ...) { # nolint: object_name_linter.
+  rlang::check_dots_empty()
   flag(se.fit)
+  if (is.data.frame(g)) {
+    refuse_parameters("g", "is a function of the parameters; rows to predict are `newdata`", parent.frame())
+  }
   if (!is.function(g)) {
-    return(reported_by(object, g, se.fit))
+    return(reported_by(object, g, se.fit, newdata))
+  }
+  if (!is.null(newdata)) {
+    refuse_parameters("newdata", "is for reported quantities; a function `g` has its own data", parent.frame())
   }
   values <- g(object$parameters)
   if (!se.fit) {
@@ -196,18 +204,25 @@ like_values <- function(x, values) {
 }
 
 # The quantities that the likelihood reports, all or some by name, as a list; with standard errors a list of two lists.
-reported_by <- function(object, names, se.fit, kind = "report") { # nolint: object_name_linter.
-  evaluate <- object$objective$evaluate
-  values <- reports_of(function() evaluate(object$parameters), kind)
+reported_by <- function(object, names, se.fit, newdata) { # nolint: object_name_linter.
+  data <- newdata %||% object$data
+  absent <- setdiff(names(object$data), names(data))
+  if (length(absent) > 0L) data[absent] <- NA # NULL, of a likelihood without data, stays NULL
+  evaluate <- function(p) object$objective$evaluate(p, data)
+  values <- reports_of(function() evaluate(object$parameters))
   if (length(values) == 0L) {
     refuse_parameters("g", "must be a function of the parameters, as the likelihood reports nothing", parent.frame(2L))
   }
   named_among(names, names(values), "g", parent.frame(2L))
   values <- values[names %||% names(values)]
+  if (length(absent) > 0L && any(vapply(values, function(value) length(value) == 0L || anyNA(value), NA))) {
+    message <- sprintf("gives NA or nothing; data had %s too", quoted_names(absent))
+    refuse_parameters("newdata", message, parent.frame(2L))
+  }
   if (!se.fit) {
     return(values)
   }
-  errors <- delta_errors(object, function(p) one_vector(reports_of(function() evaluate(p), kind)[names(values)]))
+  errors <- delta_errors(object, function(p) one_vector(reports_of(function() evaluate(p))[names(values)]))
   errors <- split(errors, rep(factor(names(values), names(values)), lengths(values)))
   list(fit = values, se.fit = Map(like_values, errors, values))
 }
@@ -215,6 +230,7 @@ reported_by <- function(object, names, se.fit, kind = "report") { # nolint: obje
 #' @rdname maximize_likelihood
 #' @export
 simulate.gradops_fit <- function(object, nsim = 1, seed = NULL, use.u = FALSE, ...) { # nolint: object_name_linter.
+  rlang::check_dots_empty()
   flag(use.u)
   draw <- function() object$objective$simulate(object$coefficients, use.u)
   if (!is.null(seed)) {
@@ -238,6 +254,7 @@ random_tops <- function(object) object$objective$random_tops
 #' @rdname maximize_likelihood
 #' @export
 residuals.gradops_fit <- function(object, method = c("cdf", "gaussian", "slope", "integral", "mode"), ...) {
+  rlang::check_dots_empty()
   method <- chosen(method)
   object$objective$residuals(object$coefficients, method)
 }

@@ -11,8 +11,9 @@
 #' `coef()`, `vcov()`, `logLik()` (and so `AIC()` and `BIC()`), `nobs()`, `deviance()`, `confint()`, `summary()`,
 #' `df.residual()`, `update()`, and `anova()` for likelihood ratio tests of nested fits. `predict(fit, g)` gives the
 #' estimate and, by the delta method, the standard error of any function `g` of the parameters; the uncertainty of
-#' random effects is included. Without `g` it returns the quantities that the likelihood reports (see [report()]), and
-#' `fitted()` the vector it reports for the rows of the data. `nlme::ranef()` returns the random effects.
+#' random effects is included. Without `g` it returns the quantities that the likelihood reports (see [report()]), with
+#' `newdata` for other data, and `fitted()` the vector it reports for the rows of the data. `nlme::ranef()` returns the
+#' random effects.
 #'
 #' If observations are marked (see [observed()]), `simulate()` draws new ones, and with `use.u = FALSE` new random
 #' effects for them. `residuals()` returns one-step-ahead residuals: the normal quantile of each observation's
@@ -48,6 +49,8 @@
 #'   parameters optimised at each value); for `residuals()`, `"cdf"`, `"gaussian"`, `"slope"`, `"integral"` or `"mode"`.
 #' @param g A function of all parameters, in the form of `start`, that returns a vector; or names of reported
 #'   quantities, by default all.
+#' @param newdata Data in place of the fit's, for reported quantities. Columns that it lacks, such as the response, are
+#'   `NA`.
 #' @param nsim,seed The number of simulations; a seed for them, or `NULL`.
 #' @param use.u If `TRUE`, simulations keep the random effects at their mode.
 #' @param se.fit If `TRUE`, return standard errors as well.
@@ -97,6 +100,10 @@ maximize_likelihood <- function(
   nll, start, data = NULL, random = NULL, map = NULL, lower = -Inf, upper = Inf, transforms = NULL,
   integrate = FALSE, nobs = NULL, control = list()
 ) {
+  if (inherits(nll, "formula")) {
+    message <- "must be a function, the negative log-likelihood; `model.matrix()` makes the columns of a formula"
+    refuse_parameters("nll", message, rlang::current_env())
+  }
   check_function(nll)
   model <- likelihood_of(nll, start, random, map, data, transforms = transforms, integrate = integrate)
   theta <- model$par

@@ -70,7 +70,7 @@ another_handle <- function(x) {
 
 # Make a method of a tensor return gradops' tensors.
 owning <- function(method) {
-  own_result <- function(...) own(method(...))
+  own_result <- function(...) as_r_scalar(method(...))
   attributes(own_result) <- attributes(method)
   own_result
 }

@@ -38,6 +38,8 @@ quick <- function(generic, name, original, before = NULL) {
     among[[1L]] <- call(":::", quote(gradops), among[[1L]])
     if (length(own) == 0L) formals(generic) <- formals(original)
   }
+  # A primitive of R 4.4 and later, such as crossprod(), finds S3 methods from the frame of its caller; do so for it.
+  if (is.primitive(original)) among <- call("%||%", among, as.name(arguments[1L]))
   dispatch <- function(on) call("UseMethod", name, on)
   # R compiles a short function only if it has a loop: add one that ends at once.
   with_loop <- bquote({

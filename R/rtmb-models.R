@@ -6,6 +6,10 @@ make_ad_fun <- function( # nolint: cyclocomp_linter. Its frame is the object's `
   silent = FALSE, ...
 ) {
   refuse_unknown("MakeADFun", list(...), parent.frame())
+  if (missing(func)) {
+    message <- "must be an R function of the parameters; a template in C++ has to be written in R"
+    refuse_parameters("func", message, parent.frame())
+  }
   if (is.list(func)) func <- attr(func, "func") # from `obj$env$data`, which TMB's copies of an object pass
   func <- match.fun(func)
   if (is.numeric(parameters)) {

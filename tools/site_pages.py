@@ -628,7 +628,7 @@ def build(source: Path, site: Path) -> int:
     return app.statuscode
 
 
-def setup(app) -> None:
+def setup(app) -> dict[str, bool]:
     """Let Sphinx write formulas as MathML, which browsers draw without a script or a font from elsewhere."""
     from docutils.nodes import SkipNode
     from docutils.utils.math.latex2mathml import tex2mathml
@@ -641,6 +641,7 @@ def setup(app) -> None:
         return write, None
 
     app.add_html_math_renderer("mathml", visit(False), visit(True))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 def r_functions(env) -> None:

@@ -218,7 +218,7 @@ class ArgumentTypeError(GradopsError, TypeError):
 
 def unknown_argument(function: str, name: str, own: Iterable[str], hint: str | None = None) -> ArgumentTypeError:
     """Return the error for a keyword that a function does not take; without ``hint`` it suggests the one meant."""
-    own = list(own)
+    own = [one for one in own if one != "self"]
     meant = next((one for one in (ARGUMENTS.get(name), closest(name, own)) if one in own), None)
     return ArgumentTypeError(
         f"`{function}` has the arguments {', '.join(f'`{one}`' for one in own)}, and none that is called `{name}`.",

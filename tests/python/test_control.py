@@ -239,6 +239,15 @@ def test_cond_calls_only_the_chosen_branch(backend):
         ops.cond(True, lambda: 1, 2)
 
 
+def test_cond_passes_operands():
+    def f(x):
+        return ops.cond(ops.sum(x) > 1, lambda x, by: ops.sum(x**by), lambda x, by: -x[0], x, 3)
+
+    for transformed in (gradops.grad(f), gradops.jit(gradops.grad(f))):
+        np.testing.assert_allclose(transformed(np.array([1.0, 2.0])), [3, 12])
+        np.testing.assert_allclose(transformed(np.array([0.5, 0.1])), [-1, 0])
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("index, wanted", [(-3, 3.0), (0, 3.0), (1, 2.0), (2, 1.0), (9, 1.0)])
 def test_switch(kind, index, wanted):

@@ -23,6 +23,16 @@ def nll(p):
     return -ops.sum(stats.norm.logpdf(x, p["m"], ops.exp(p["s"])))
 
 
+class Doubled(autodiff.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_variables
+
+
 class Table:
     __repr__ = "two\nlines".__str__
 
@@ -44,6 +54,7 @@ MISTAKES = {
         "ops.sum(A, dim=1)": "write `axis=`",
         "v.view(3, 1)": "`x.reshape(...)`",
         "v.cuda()": "`gradops.to_backend(x, \"torch\")`",
+        "Doubled.apply(v).sum().backward()": "write `ctx.saved_tensors`",
         "v.clamp(0, 1)": "no attribute 'clamp'|`ops.clip(x, ...)`",
         "(v * 2).backward()": "non-scalar of shape (3,)|reduce it to a scalar",
         "(lambda y: (y.backward(), y.backward()))(ops.sum(v**2))": "`retain_graph=True`",
@@ -79,6 +90,9 @@ MISTAKES = {
         "inference.fit(nll, {'m': 0.0, 's': 0.0}).to_arviz()": "`fit.draws(n).to_arviz()`",
         "inference.fit(nll, {'m': 0.0, 's': 0.0}).coef": "`fit.params`",
         "inference.fit(nll, {'m': 0.0, 's': 0.0}).confint()": "`fit.conf_int()`",
+        "inference.fit(nll, {'m': 0.0, 's': 0.0}).conf_int(level=0.9)": "the arguments `alpha`, `method`, and none",
+        "inference.fit(nll, {'m': 0.0, 's': 0.0}).predict({'x': x})": "of the parameters, or a name; got dict",
+        "inference.fit(nll, {'m': 0.0, 's': 0.0}).predict(newdata=x)": "has the arguments `g`, `se`, and none",
         "stats.norm.logpdf(x, sd=1)": "unexpected keyword argument 'sd'|x, loc, scale",
         "optimize.minimize(f, x, method='bfg')": "did you mean \"BFGS\"?",
         "special.digama(1.0)": "did you mean `digamma`?",

@@ -97,6 +97,14 @@ test_each("grad() of vectorised functions matches numDeriv", {
   }
 })
 
+test_each("grad() of vectorised functions is elementwise within grad(), and of tensors", {
+  x <- c(a = 0.3, b = 1, c = 2)
+  expect_equal(grad(\(x) grad(sin, x), x), -sin(x))
+  expect_equal(grad(\(x) grad(\(x) sum(sin(x)), x), x), -sin(x))
+  expect_equal(hessian(\(x) sum(grad(\(y) y^3, x)), c(1, 2)), diag(6, 2))
+  expect_equal(as.numeric(grad(sin, variable(x))), unname(cos(x)))
+})
+
 test_each("jacobian() matches numDeriv", {
   skip_if_not_installed("numDeriv")
   for (name in names(several)) {

@@ -53,6 +53,18 @@ test_once("marginaleffects' predictions and slopes match glm()", {
     gradops:::get_predict.gradops_fit(fit, rows)$estimate, unname(predict(model(), rows, "response")),
     tolerance = 1e-6
   )
+  want <- predict(model(), rows, "response", se.fit = TRUE)
+  found <- predict(fit, "mean", se.fit = TRUE, newdata = rows[c("x", "g")]) # without the response
+  expect_equal(found$fit$mean, unname(want$fit), tolerance = 1e-6)
+  expect_equal(found$se.fit$mean, unname(want$se.fit), tolerance = 1e-5)
+  expect_error(predict(fit, newdata = rows["g"]), "nothing; data had `x`, `y` too", class = "gradops_error_argument")
+  without_data <- maximize_likelihood(function(p) {
+    report(twice = 2 * p$m)
+    (p$m - 1)^2
+  }, list(m = 0))
+  expect_equal(predict(without_data), list(twice = 2))
+  refused <- "`newdata`: is for reported quantities"
+  expect_error(predict(fit, function(p) p$beta, newdata = rows), refused, class = "gradops_error_argument")
   moved <- gradops:::set_coef.gradops_fit(fit, coef(fit) + c(0.1, 0, 0, 0))
   expect_equal(gradops:::get_predict.gradops_fit(moved, rows)$estimate, exp(0.1) * gradops:::get_predict.gradops_fit(fit, rows)$estimate)
   silent <- maximize_likelihood(\(p, d) sum((d$y - p$m)^2), list(m = 0), counts)

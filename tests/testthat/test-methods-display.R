@@ -107,6 +107,7 @@ test_each("`$` completes public fields without evaluating them", {
 test_each("fields that are numbers, strings or booleans are R values", {
   x <- parameter(c(1, 2), role = "weights")
   expect_identical(x$requires_grad, TRUE)
+  expect_identical((variable(2)^2)$item(), 4) # and what methods return
   expect_identical(x$ndim, 1L)
   if (backend != "torch") expect_identical(x$role, "weights")
   expect_null(x$grad)

@@ -29,6 +29,10 @@ mistakes <- list(
     "gradient() for optim()" = list(quote(optim(x, f, gradient(f))), "`x` is missing", "`grad_fn(f)`"),
     "a component" = list(quote(optim(x, f, objective(f)$gradient)), "no component `gradient`", "\"gr\""),
     "an objective for nlm()" = list(quote(nlm(objective(f), x)), "is not a function", "m$nlm"),
+    "a formula for a fit" = list(quote(maximize_likelihood(y ~ x, data = d)), "must be a function", "`model.matrix()`"),
+    "the rows second" = list(quote(predict(fit, data.frame(x = 1))), "`g`", "`newdata`"),
+    "a type of residuals" = list(quote(residuals(fit, type = "pearson")), "must be empty", "type = \"pearson\""),
+    "`parms`" = list(quote(confint(fit, parms = "m")), "must be empty", "parms = \"m\""),
     "a likelihood of several" = list(quote(maximize_likelihood(function(m, s) m, l)), "in the form of `start`")
   ),
   RTMB = list(
@@ -36,6 +40,7 @@ mistakes <- list(
     "profile" = list(quote(MakeADFun(nll, p, profile = "u")), "no parameter `u` among `mu`, `s`"),
     "map" = list(quote(MakeADFun(nll, p, map = list(sd = factor(NA)))), "`map`", "no parameter `sd` among `mu`, `s`"),
     "an argument" = list(quote(MakeADFun(nll, p, regexp = TRUE)), "`regexp`", "is not an argument"),
+    "a template" = list(quote(MakeADFun(data = l, parameters = p, DLL = "linreg")), "`func`", "has to be written in R"),
     "a function of parameters" = list(quote(MakeADFun(function(mu, s) mu, p)), "in the form of `start`"),
     "a missing parameter" = list(quote(MakeADFun(nll, list(mu = 0))$fn()), "object 's' not found"),
     "a list of parameters" = list(quote(MakeADFun(function(p) sum(p^2), p)$fn()), "`p` is a list", "`p$mu`"),
@@ -53,6 +58,11 @@ mistakes <- list(
     "a field" = list(quote(v$grd), "has no field `grd`", "\"grad\"")
   ),
   torch = list(
+    "a name of Python" = list(quote(gradient(function(x) scaled_gradient(x, -1), 1)), "`op_scaled_gradient()`"),
+    "saved values" = list(
+      quote(autodiff_function(\(ctx, x) x^2, \(ctx, g) g * ctx$saved_variables)(v) |> sum() |> backward()),
+      "write `ctx.saved_tensors`"
+    ),
     "dim" = list(quote(op_sum(x, dim = 1)), "none called `dim`", "Write `axis =`"),
     "no number" = list(quote(backward(v * 2)), "non-scalar of shape (3)", "reduce it to a scalar"),
     "twice" = list(quote(for (i in 1:2) backward(z)), "retain_graph=TRUE"),

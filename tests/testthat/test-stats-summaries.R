@@ -34,6 +34,7 @@ test_contract("summaries match base R", {
   )
   x <- op_convert_to_tensor(v)
   expect_identical(names(quantile(x, 0.5)), "50%")
+  expect_identical(names(quantile(x, 1 / 3, digits = 3)), "33.3%")
   expect_equal(bare(quantile(x, op_convert_to_tensor(0.3))), unname(quantile(v, 0.3)))
   expect_equal(gradient(sd, c(2, 2, 2)), c(0, 0, 0))
 })

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import backends, dtypes
+from .._names import add_elsewhere
 from .._scopes import changed
 from ..errors import ArgumentTypeError, GradientError, MixedBackendsError, Position, TypeOf
 from ..ops import creation
@@ -75,6 +76,9 @@ class Context:
         For arrays of JAX and TensorFlow it always gets zeros, because the libraries pass zeros.
         """
         self._materialize = bool(value)
+
+
+add_elsewhere(Context, {"saved_variables": "ctx.saved_tensors", "saved_values": "ctx.saved_tensors"})
 
 
 class Function:

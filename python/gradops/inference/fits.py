@@ -21,7 +21,7 @@ from .._functions import hint_arguments
 from .._names import add_elsewhere
 from ..annotations import Number
 from ..autodiff.variable import data_of
-from ..errors import ArgumentError, ArgumentTypeError
+from ..errors import ArgumentError, ArgumentTypeError, TypeOf
 from ..ops import _pandas
 from .likelihood import Likelihood, diagonal_scale
 from .observations import reports_of
@@ -503,6 +503,7 @@ class Fit(Generic[V]):
         value, covariance = self.model.delta(g, self.theta, self._known())
         return value, np.sqrt(np.diag(covariance))
 
+    @hint_arguments
     def predict(self, g: Callable | str | None = None, *, se: bool = False) -> Any:
         """Return the value of a function at the estimates, or what the likelihood reports.
 
@@ -517,6 +518,10 @@ class Fit(Generic[V]):
         if callable(g):
             value = np.asarray(ops.convert_to_numpy(g(self.params)))
             return (value[()], self.delta(g)[1].reshape(value.shape)[()]) if se else value[()]
+        if g is not None and not isinstance(g, str):
+            message = "`predict`: `g` must be a function of the parameters, or a name; got {g}."
+            hint = "`predict(lambda p: mean(p, new))` is a mean at new data"
+            raise ArgumentTypeError(message, argument="g", hint=hint, g=TypeOf(g))
         found = self.report() if se else self.model.report(self.theta)
         if g is not None and g not in found:
             message = f"`predict`: the likelihood reports {listed(list(found)) if found else 'nothing'}; got {g!r}."
@@ -568,6 +573,7 @@ class Fit(Generic[V]):
             u = model.drawn(self.theta, moved, rng)
         return Draws(model, (self.theta[:, None] + moved).T[None], u.T[None], {})
 
+    @hint_arguments
     def conf_int(self, alpha: float = 0.05, method: str = "wald") -> np.ndarray:
         """Return confidence intervals, a row for each of ``names``.
 
@@ -595,6 +601,7 @@ class Fit(Generic[V]):
                     advance(1)
         return np.reshape(found, (-1, 2))
 
+    @hint_arguments
     def profile(self, parameter: str | int, alpha: float = 0.01, points: int = 6) -> tuple[np.ndarray, np.ndarray]:
         """Return the likelihood profile of a parameter: the other parameters are estimated again for each value.
 

@@ -60,12 +60,14 @@ See Also:
 
 
 @public
-def cond(pred: Tensor, true_fn: Function, false_fn: Function) -> Structure:
-    """The result of ``true_fn()`` if ``pred``, else of ``false_fn()``; if ``pred`` is known, only one is called.
+def cond(pred: Tensor, true_fn: Function, false_fn: Function, *operands: Structure) -> Structure:
+    """The result of ``true_fn(*operands)`` if ``pred``, else of ``false_fn(*operands)``.
+
+    If ``pred`` is known, only one is called.
 
     Args:
         pred: a single truth value.
-        true_fn, false_fn: functions without arguments. If ``pred`` is traced, so are both, and their results must have
+        true_fn, false_fn: functions of the operands. If ``pred`` is traced, so are both, and their results must have
             the same structure, shapes and dtypes.
 
     Returns:
@@ -93,8 +95,8 @@ def cond(pred: Tensor, true_fn: Function, false_fn: Function) -> Structure:
     pred = scalar("cond", pred, "pred")
     known = value_of(pred, bool)
     if known is not None:
-        return true_fn() if known else false_fn()
-    return _branch("cond", pred, [false_fn, true_fn])
+        return true_fn(*operands) if known else false_fn(*operands)
+    return _branch("cond", pred, [lambda f=f: f(*operands) for f in (false_fn, true_fn)])
 
 
 @public

@@ -205,8 +205,7 @@ def checkpoint_sequential(functions, segments: int, x, policy: policies.Policy |
 
     Raises:
         ArgumentTypeError: ``functions`` are not functions, or ``segments`` is not an integer.
-        ArgumentError: no functions, or ``segments`` is not between 1 and their number.
-        The errors of :func:`checkpoint`.
+        ArgumentError: no functions, ``segments`` is not between 1 and their number, or ``policy`` is unknown.
 
     Gradient:
         Unchanged; after ``torch.utils.checkpoint.checkpoint_sequential``.

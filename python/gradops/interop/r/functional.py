@@ -11,7 +11,7 @@ from ... import functional
 from ...autodiff.variable import data_of
 from ...errors import GradientError
 from ...flow import stop_gradient
-from ...functional import residuals, shards
+from ...functional import residuals, shards, transformations
 from ...functional.reverse import value_and_grad
 from ...ops import conversion, creation, reductions
 from .arrays import fill, flat
@@ -60,11 +60,12 @@ def sparse(name: str, f: Callable, inputs, **arguments) -> list[list[dict]]:
     return [[{"i": m.indices, "p": m.indptr, "x": m.data, "dim": m.shape} for m in row] for row in rows]
 
 
-def gradient(f: Callable, x):
+def gradient(f: Callable, x, for_r: bool):
     """Return numDeriv's ``grad``: a scalar function's gradient, or a vectorised function's elementwise derivatives."""
+    form = r_arrays if for_r else lambda result: result
     (_, value), result = _summed(f)(x)
     if conversion.size(value) == 1:
-        return r_arrays(result)
+        return form(result)
     if conversion.size(value) != conversion.size(x):
         raise GradientError(
             f"`func` must return one number, or one for each of the {conversion.size(x)} of `x`; "
@@ -72,8 +73,7 @@ def gradient(f: Callable, x):
             argument="func",
             hint="all derivatives of a function of several values are its `jacobian()`",
         )
-    ones = creation.ones_like(data_of(result))
-    return r_arrays(functional.jvp(f, x, ones)[1])
+    return form(transformations.jvp(f, (x,), (creation.ones_like(data_of(result)),))[1])
 
 
 def objective(f: Callable, compiled: bool) -> Callable:
