@@ -9,7 +9,6 @@ import pkgutil
 import cases
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
 from parity import (
     BACKENDS,
     call,
@@ -33,10 +32,6 @@ CASES = [
     for case in importlib.import_module(f"cases.{module}").CASES
 ]
 SAMPLE = CASES[:: int(os.environ.get("GRADOPS_SAMPLE", 1))]  # nox takes a sample
-twice = settings(
-    max_examples=2, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
-)
-once = settings(twice, max_examples=1)
 
 
 def by_id(case):
@@ -63,22 +58,16 @@ def long_backends(case, names) -> list[str]:
 OTHER_CASES = [case for case in SAMPLE if FIRST[case.op] is not case]
 
 
-def on_each(case, names, examples, compare):
-    """Compare examples of a case's arguments on each library; on JAX only the last, as it compiles for each shape."""
+def on_each(case, names, compare):
+    """Compare two examples of a case on each library; on JAX only the last, as it compiles for each shape."""
     names = [name for name in names if name not in case.skip and backends.installed(name)]
-    last: dict = {}
-
-    @examples
-    @given(case.inputs)
-    def check(arguments):
-        last.update(arguments)
+    *others, last = case.examples(2)
+    for arguments in others:
         for name in names:
             if name != "jax":
                 compare(name, arguments)
-
-    check()
-    if "jax" in names:
-        compare("jax", last)
+    for name in names:
+        compare(name, last)
 
 
 @pytest.mark.parametrize("case", SAMPLE, ids=by_id)
@@ -108,7 +97,7 @@ def check_forward(case, names) -> None:
             if case.same_dtype and hasattr(w, "dtype"):
                 assert np.asarray(g).dtype == w.dtype, (backend, np.asarray(g).dtype, w.dtype)
 
-    on_each(case, names, twice, compare)
+    on_each(case, names, compare)
 
 
 @pytest.mark.parametrize("case", [c for c in SAMPLE if c.gradients], ids=by_id)
@@ -138,7 +127,7 @@ def check_gradient(case, names) -> None:
                 g, w, rtol=10 * case.rtol, atol=10 * case.atol, err_msg=f"{case.id} vs {backend}: {arguments}"
             )
 
-    on_each(case, names, twice, compare)
+    on_each(case, names, compare)
 
 
 def second_oracles(case) -> list[str]:
@@ -165,35 +154,31 @@ def test_second_gradient_of_jax(case):
 
 
 def second_gradient(case, oracles: list[str]) -> None:
-    @once
-    @given(case.inputs)
-    def check(arguments):
-        xs = differentiated(case, arguments)
-        f = scalar_function(case, arguments, "numpy")
-        got = tape_second(f, xs)
-        second = list(filter(backends.installed, oracles))
-        for backend in second:
-            native = scalar_function(case, arguments, backend)
-            if backend == "jax":
-                first, want = jax_gradients(native, xs, compiled=not case.by_value)
-                for g, w in zip(tape_gradient(f, xs), first):
-                    np.testing.assert_allclose(
-                        g, w, rtol=10 * case.rtol, atol=10 * case.atol, err_msg=f"{case.id} vs jax: {arguments}"
-                    )
-            else:
-                want = native_gradient(native, xs, backend, second=True, compiled=not case.by_value)
-            for g, w in zip(got, want):
+    arguments = case.example()
+    xs = differentiated(case, arguments)
+    f = scalar_function(case, arguments, "numpy")
+    got = tape_second(f, xs)
+    second = list(filter(backends.installed, oracles))
+    for backend in second:
+        native = scalar_function(case, arguments, backend)
+        if backend == "jax":
+            first, want = jax_gradients(native, xs, compiled=not case.by_value)
+            for g, w in zip(tape_gradient(f, xs), first):
                 np.testing.assert_allclose(
-                    g, w, rtol=100 * case.rtol, atol=100 * case.atol, err_msg=f"{case.id} vs {backend}: {arguments}"
+                    g, w, rtol=10 * case.rtol, atol=10 * case.atol, err_msg=f"{case.id} vs jax: {arguments}"
                 )
-        if oracles and not second:
-            pytest.skip(f"none of {', '.join(oracles)} is installed")
-        if not second:
-            want = finite_difference(lambda points: tape_gradient(f, points), xs)
-            for g, w in zip(got, want):
-                np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-5, err_msg=f"{case.id}: {arguments}")
-
-    check()
+        else:
+            want = native_gradient(native, xs, backend, second=True, compiled=not case.by_value)
+        for g, w in zip(got, want):
+            np.testing.assert_allclose(
+                g, w, rtol=100 * case.rtol, atol=100 * case.atol, err_msg=f"{case.id} vs {backend}: {arguments}"
+            )
+    if oracles and not second:
+        pytest.skip(f"none of {', '.join(oracles)} is installed")
+    if not second:
+        want = finite_difference(lambda points: tape_gradient(f, points), xs)
+        for g, w in zip(got, want):
+            np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-5, err_msg=f"{case.id}: {arguments}")
 
 
 @pytest.mark.short_cases(40, "jax")
@@ -202,19 +187,15 @@ def second_gradient(case, oracles: list[str]) -> None:
 @pytest.mark.parametrize("case", {c.op: c for c in reversed(CASES) if c.gradients}.values(), ids=by_id)
 def test_tape_over_other_arrays(case, over):
     """The tape's rules also serve variables over JAX and TensorFlow arrays."""
-    pytest.importorskip(over)  # not in ``check``, since hypothesis would try to shrink the skip
+    pytest.importorskip(over)
 
-    @once
-    @given(case.inputs)
-    def check(arguments):
-        xs = differentiated(case, arguments)
-        f = scalar_function(case, arguments, over)
-        got = tape_gradient(f, xs, over, compiled=not case.by_value)
-        want = tape_gradient(scalar_function(case, arguments, "numpy"), xs)
-        for g, w in zip(got, want):
-            np.testing.assert_allclose(g, w, rtol=10 * case.rtol, atol=10 * case.atol)
-
-    check()
+    arguments = case.example()
+    xs = differentiated(case, arguments)
+    f = scalar_function(case, arguments, over)
+    got = tape_gradient(f, xs, over, compiled=not case.by_value)
+    want = tape_gradient(scalar_function(case, arguments, "numpy"), xs)
+    for g, w in zip(got, want):
+        np.testing.assert_allclose(g, w, rtol=10 * case.rtol, atol=10 * case.atol)
 
 
 # Each library draws its own numbers: test_random_tensors.
