@@ -10,13 +10,14 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from gradops import Variable, autodiff, backends, config, ops
 
@@ -29,7 +30,6 @@ _three = settings(
     max_examples=3,
     phases=[Phase.generate],
     deadline=None,
-    derandomize=True,
     database=None,
     suppress_health_check=list(HealthCheck),
 )
@@ -83,7 +83,7 @@ class Case:
     def _drawn(self) -> list[dict[str, Any]]:
         """The first examples that hypothesis draws, the simplest one first."""
         found: list[dict[str, Any]] = []
-        _three(given(self.inputs)(lambda arguments: found.append(arguments)))()
+        seed(zlib.crc32(self.id.encode()))(_three(given(self.inputs)(lambda arguments: found.append(arguments))))()
         return found
 
     def examples(self, count: int) -> list[dict[str, Any]]:
