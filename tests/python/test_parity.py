@@ -102,10 +102,7 @@ def check_forward(case, names) -> None:
 
 @pytest.mark.parametrize("case", [c for c in SAMPLE if c.gradients], ids=by_id)
 def test_gradient(case):
-    """JAX is left out if the short suite also has its second gradient: one program checks both."""
-    check_gradient(
-        case, [name for name in short_backends(case, case.native) if name != "jax" or "jax" not in second_oracles(case)]
-    )
+    check_gradient(case, short_backends(case, case.native))
 
 
 @pytest.mark.long
@@ -131,11 +128,9 @@ def check_gradient(case, names) -> None:
 
 
 def second_oracles(case) -> list[str]:
-    """The oracles of the short suite, with PyTorch for JAX where it can be, as it does not compile for each case."""
-    oracles = list(case.second)
-    if "jax" in oracles and "torch" in case.native and "torch" not in case.skip:
-        oracles[oracles.index("jax")] = "torch"
-    return oracles
+    """The oracles of the short suite, with PyTorch or differences for JAX, as they do not compile for each case."""
+    torch = ["torch"] if "torch" in case.native and "torch" not in case.skip else []
+    return [name for oracle in case.second for name in (torch if oracle == "jax" else [oracle])]
 
 
 @pytest.mark.parametrize("case", [c for c in SAMPLE if c.gradients], ids=by_id)
@@ -145,11 +140,9 @@ def test_second_gradient(case):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "case", [c for c in SAMPLE if c.gradients and "jax" in c.second and "jax" not in second_oracles(c)], ids=by_id
-)
+@pytest.mark.parametrize("case", [c for c in SAMPLE if c.gradients and "jax" in c.second], ids=by_id)
 def test_second_gradient_of_jax(case):
-    """Covers JAX's own second gradients where the short test uses PyTorch's."""
+    """Covers JAX's own second gradients, in place of which the short test uses PyTorch's or differences."""
     second_gradient(case, ["jax"])
 
 

@@ -143,6 +143,7 @@ CONVERTED = {
 }
 
 
+@pytest.mark.short_cases(6)
 @pytest.mark.parametrize("name", CONVERTED)
 def test_autograph_gives_no_warning(name, caplog):
     """AutoGraph must not try to convert gradops code, else it warns "please report this to the TensorFlow team"."""
