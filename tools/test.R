@@ -69,8 +69,8 @@ start_part <- function(part, junit) {
   counts
 }
 
-# The names of the files that have tests for a backend. Those that load a library besides NumPy come first, so that few
-# parts spend seconds on loading it.
+# The names of the files that have tests for a backend. Files that load another library come first, in one part: loading
+# it takes seconds.
 files_of <- function(backend, only) {
   paths <- list.files("tests/testthat", "^test-.*[.]R$", full.names = TRUE)
   names <- sub("^test-(.*)[.]R$", "\\1", basename(paths))

@@ -37,7 +37,7 @@ passed <- function(object) {
   invisible(object)
 }
 
-# TRUE for vectors of finite numbers of which each pair of elements is as close as `tolerance` demands of their mean.
+# TRUE for vectors of finite numbers whose elements are each as close as `tolerance` asks of their mean.
 are_close_numbers <- function(x, y, tolerance) {
   is.numeric(x) && is.numeric(y) && !is.null(tolerance) && length(x) == length(y) &&
     identical(attributes(x), attributes(y)) && all(is.finite(y)) && isTRUE(all(abs(x - y) <= tolerance * abs(y)))
