@@ -6,7 +6,7 @@
 #
 # --only runs test-NAME.R only. --junit writes each test's time as JUnit XML.
 
-numpy_parts <- 8
+numpy_parts <- 6
 documents <- c("documents", "readme")
 most_failures <- 50
 
@@ -69,7 +69,8 @@ start_part <- function(part, junit) {
   counts
 }
 
-# The names of the files that have tests for a backend.
+# The names of the files that have tests for a backend. Files that load another library come first, in one part: loading
+# it takes seconds.
 files_of <- function(backend, only) {
   paths <- list.files("tests/testthat", "^test-.*[.]R$", full.names = TRUE)
   names <- sub("^test-(.*)[.]R$", "\\1", basename(paths))
@@ -78,13 +79,15 @@ files_of <- function(backend, only) {
     has_tests <- function(path) any(grepl("^ *test_(contract|on)\\(", readLines(path, warn = FALSE)))
     chosen <- chosen & vapply(paths, has_tests, NA)
   }
-  names[chosen]
+  loading <- '(backend|import)[a-z_]*\\(("(torch|tensorflow|jax)|backend, )'
+  loads <- vapply(paths[chosen], function(path) any(grepl(loading, readLines(path, warn = FALSE))), NA)
+  names[chosen][order(!loads)]
 }
 
 parts_of <- function(backend, only) {
   files <- files_of(backend, only)
   parts <- if (backend == "numpy") min(numpy_parts, length(files)) else 1
-  split_files <- split(files, rep_len(seq_len(parts), length(files)))
+  split_files <- split(files, sort(rep_len(seq_len(parts), length(files))))
   Map(\(files, number) list(backend = backend, files = files, number = number), split_files, seq_along(split_files))
 }
 

@@ -10,7 +10,6 @@ import contextlib
 from collections.abc import Callable
 
 import numpy as np
-from hypothesis import HealthCheck, Phase, given, settings
 from parity import Case, flat, numpy, weights
 from parity import loss as loss_of_one
 
@@ -23,26 +22,6 @@ KINDS = {  # precision: its real and complex dtypes, and tolerances of results, 
     "bfloat16": ("bfloat16", "complex64", (1e-1, 2e-1, 4e-1)),
     "complex64": ("float32", "complex64", (1e-4, 1e-3, 1e-2)),
 }
-
-
-def example(case: Case) -> dict:
-    """Return fixed example arguments of a case."""
-    found = []
-
-    @settings(
-        max_examples=1,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-        phases=[Phase.generate],
-    )
-    @given(case.inputs)
-    def collect(arguments):
-        found.append(arguments)
-
-    collect()
-    return found[0]
 
 
 def each_array(value, change):
@@ -157,7 +136,7 @@ def wide(array) -> np.ndarray:
 def check(case: Case, precision: str, backend: str, orders: int = 2) -> list[str]:
     """Return the faults of a case in a precision on a backend."""
     real, both, tolerances = KINDS[precision]
-    arguments = {k: each_array(v, lambda x: rounded(x, precision)) for k, v in example(case).items()}
+    arguments = {k: each_array(v, lambda x: rounded(x, precision)) for k, v in case.example().items()}
     if precision == "complex64" and "c" not in kinds(arguments):
         arguments = turned(case, arguments)
     try:

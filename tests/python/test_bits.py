@@ -45,6 +45,7 @@ def recording(tmp_path_factory) -> pathlib.Path:
     return path
 
 
+@pytest.mark.long
 def test_two_recordings_are_equal_and_a_wrong_rule_is_found(recording, tmp_path):
     done = run(TOOLS / "bits", "record", tmp_path / "same", "--programs", "10", "--only", KINDS)
     assert done.returncode == 0, done.stderr

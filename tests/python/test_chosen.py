@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from parity import BACKENDS, Case, flat, numpy, tensors, weights
-from precision import each_array, example, loss
+from precision import each_array, loss
 from test_parity import CASES
 
 import gradops
@@ -46,7 +46,7 @@ def whose(case: Case, backend: str, chosen: str, orders: int = 1, alone: str | N
     Args:
         alone: the only argument passed as a tensor; the others are lists.
     """
-    arguments = example(case)
+    arguments = case.example()
     arrays = arrays_of(case, arguments)
     fixed = {name: tensors(value, backend) for name, value in arguments.items() if name not in arrays}
     if alone is not None:
@@ -98,7 +98,7 @@ def check(cases, backend: str, orders: int = 1, lists: bool = False) -> None:
         pytest.skip("one library alone")
     wrong = {}
     for case in cases:
-        arrays = arrays_of(case, example(case))
+        arrays = arrays_of(case, case.example())
         if backend in case.skip or case.op == "convert_to_numpy" or not arrays:
             continue
         for alone in beside_lists(case, arrays) if lists else (None,):
@@ -113,7 +113,7 @@ def check(cases, backend: str, orders: int = 1, lists: bool = False) -> None:
 
 def beside_lists(case: Case, arrays: dict) -> list[str]:
     """Return the differentiated arguments that have other array arguments; an empty list has no dtype to infer."""
-    arguments = example(case)
+    arguments = case.example()
     every = [x for value in arrays_of(replace(case, gradients=()), arguments).values() for x in value]
     if len(every) < 2 or not all(x.size for x in every):
         return []

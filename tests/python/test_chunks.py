@@ -47,7 +47,8 @@ def _leaves(value):
     return itertools.chain.from_iterable(map(_leaves, value)) if isinstance(value, list) else [value]
 
 
-@pytest.mark.parametrize("size", (1, 3, 50))
+@pytest.mark.short_cases(1, "tensorflow", "jax")
+@pytest.mark.parametrize("size", (3, 1, 50))
 def test_chunks_equal_everything_at_once(backend, size):
     f, g = of(backend)
     x, rows = on(backend, X), on(backend, ROWS)
@@ -63,7 +64,8 @@ def test_chunks_equal_everything_at_once(backend, size):
         close(gradops.hessian(f, chunk_size=size)(x), gradops.hessian(f)(x))
 
 
-@pytest.mark.parametrize("size", (1, 3))
+@pytest.mark.short_cases(1, "torch", "tensorflow", "jax")
+@pytest.mark.parametrize("size", (3, 1))
 def test_compiled_chunks(backend, size):
     f, _ = of(backend)
     x, rows = on(backend, X), on(backend, ROWS)

@@ -9,7 +9,6 @@ import warnings
 import numpy as np
 import parity
 import pytest
-from hypothesis import HealthCheck, given, settings
 from test_parity import CASES, by_id
 
 import gradops
@@ -18,7 +17,6 @@ from gradops.interop.r.host import host_function
 from gradops.ops import _dispatch
 
 torch = pytest.importorskip("torch")
-once = settings(max_examples=1, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None)
 
 BY_VALUE = {
     "bincount": "its length is the largest value, without `minlength`",
@@ -43,10 +41,9 @@ SAMPLE = (
 
 def drawn(case) -> dict:
     """Return example arguments of a case."""
-    found: list[dict] = []
-    once(given(case.inputs)(lambda arguments: found.append(arguments)))()
-    longer = case.op == "bincount" and found[0].get("minlength", 0) > 0  # in a graph it determines the length
-    return found[0] | ({"minlength": 9} if longer else {})
+    found = case.example()
+    longer = case.op == "bincount" and found.get("minlength", 0) > 0  # in a graph it determines the length
+    return found | ({"minlength": 9} if longer else {})
 
 
 def results(cases: list, arguments: list[dict]) -> tuple[list, list]:

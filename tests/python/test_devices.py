@@ -42,7 +42,7 @@ def total(tensors):
 
 def check(case, place=on_meta, device: str = "meta") -> list[str]:
     """Return the devices of a case's results and gradients, to second order, that differ from its arguments' device."""
-    given = {k: place(v) for k, v in precision.example(case).items()}
+    given = {k: place(v) for k, v in case.example().items()}
     leaves = [x for k in case.gradients for x in (given[k] if isinstance(given[k], list) else [given[k]])]
     if not any(isinstance(x, torch.Tensor) for v in given.values() for x in (v if isinstance(v, list) else [v])):
         return []
@@ -195,7 +195,7 @@ def there(value):
     return precision.each_array(value, lambda x: jax.device_put(backends.lookup("jax").convert(x), device))
 
 def result(case, place):
-    return flat(case.function()(**{k: place(v) for k, v in precision.example(case).items()}))
+    return flat(case.function()(**{k: place(v) for k, v in case.example().items()}))
 
 for case in CASES if EVERY else ():
     try:

@@ -7,7 +7,7 @@ import contextlib
 import numpy as np
 import pytest
 from parity import BACKENDS, Case, flat, weights
-from precision import KINDS, converted, each_array, example, loss, rounded, wide
+from precision import KINDS, converted, each_array, loss, rounded, wide
 from test_chosen import EACH
 from test_parity import CASES
 from test_precision import PUBLIC
@@ -25,7 +25,7 @@ def gradients_of(case: Case, backend: str, kinds: list[str], orders: int) -> dic
         kinds: dtypes assigned to the arrays in turn; other arguments have the first one.
     """
     half = next(kind for kind in kinds if kind in KINDS)
-    arguments = {k: each_array(v, lambda x: rounded(x, half)) for k, v in example(case).items()}
+    arguments = {k: each_array(v, lambda x: rounded(x, half)) for k, v in case.example().items()}
     arrays: list = []
     for name in case.gradients:
         each_array(arguments[name], arrays.append)

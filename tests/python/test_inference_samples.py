@@ -91,8 +91,8 @@ def test_draws_have_known_moments():
         return ops.sum(p["z"] * ops.sum(precision * p["z"], 1)) / 2 + 4 * p["rate"] - 9 * ops.log(p["rate"])
 
     target = posterior(nlp, {"z": np.ones(3), "rate": 1.0}, transforms={"rate": transforms.positive})
-    draws = target.sample(1000, tune=500, chains=2, seed=1)
-    assert draws["z"].shape == (2, 1000, 3) and draws["rate"].shape == (2, 1000)
+    draws = target.sample(500, tune=300, chains=2, seed=1)
+    assert draws["z"].shape == (2, 500, 3) and draws["rate"].shape == (2, 500)
     np.testing.assert_allclose(draws["z"].mean((0, 1)) / [1, 1, 5], 0, atol=0.15)
     found = np.cov(draws["z"].reshape(-1, 3).T) / np.outer([1, 1, 5], [1, 1, 5])
     np.testing.assert_allclose(found, covariance / np.outer([1, 1, 5], [1, 1, 5]), atol=0.15)
@@ -102,7 +102,7 @@ def test_draws_have_known_moments():
     summary = draws.summary()
     assert list(summary) == ["rate", "z[0]", "z[1]", "z[2]"]
     for numbers in summary.values():
-        assert abs(numbers["r_hat"] - 1) < 0.02 and 200 < numbers["ess"] < 6000
+        assert abs(numbers["r_hat"] - 1) < 0.03 and 100 < numbers["ess"] < 3000
     again = target.sample(20, tune=20, chains=1, seed=7)
     np.testing.assert_array_equal(again["z"], target.sample(20, tune=20, chains=1, seed=7)["z"])
 

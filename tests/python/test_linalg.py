@@ -245,8 +245,7 @@ def orders(f, x, directions):
 
 @pytest.mark.short_cases(14, "numpy")
 @pytest.mark.short_cases(7, "torch")
-@pytest.mark.short_cases(4, "tensorflow")
-@pytest.mark.short_cases(3, "jax")
+@pytest.mark.short_cases(1, "tensorflow", "jax")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("turned", [False, True])

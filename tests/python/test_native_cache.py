@@ -302,6 +302,7 @@ def test_stored_code_is_tried_in_a_child_after_a_crash(folder, monkeypatch, new_
 
 
 @needs_machine
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("code", ["@another() {\n ret i32 0", "@run(i64, i64, i64) {\n ret i32 0"])
 def test_invalid_stored_code_is_recompiled(folder, new_machine, code):
     import llvmlite.binding as binding

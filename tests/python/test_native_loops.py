@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
 from native_loops import CALLED, explained, met
 from test_facts import CASES_OF
 from test_native import needs_machine
-from test_parity import once
 from test_rules import PUBLIC, quietly
 
 from gradops import ops
@@ -30,9 +28,7 @@ def explanations(name: str) -> list:
         arguments = {p: np.array([0.3, 0.6, 0.45]) + 0.01 * i for i, p in enumerate(entry.parameters)}
         calls = [(entry.call, arguments, ()), (entry.call, arguments, tuple(arguments))]
     for case in CASES_OF[name]:
-        drawn: list[dict] = []
-        once(given(case.inputs)(lambda arguments: drawn.append(arguments)))()  # noqa: B023
-        calls.append((case.function(), drawn[0], case.gradients))
+        calls.append((case.function(), case.example(), case.gradients))
     return [x for x in (explained(*call) for call in calls) if x is not None]
 
 

@@ -8,9 +8,8 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from parity import BACKENDS, call, flat, numpy, tensors
-from test_parity import CASES, twice
+from test_parity import CASES
 
 import gradops
 from gradops import config, dtypes, ops
@@ -30,13 +29,6 @@ OTHERS = {
 
 SAMPLE = ("prod", "arange", "cumsum", "eye", "leaky_relu", "concatenate")
 FIRST = {case.op: case for case in reversed(CASES) if case.using is None and case.op in names}
-
-
-def drawn(case) -> dict:
-    """Return example arguments of a case, the last of three draws."""
-    found: list[dict] = []
-    settings(twice, max_examples=3)(given(case.inputs)(lambda arguments: found.append(arguments)))()
-    return found[-1]
 
 
 def options(case, arguments: dict):
@@ -110,7 +102,7 @@ def difference(one, other, rounded: bool) -> str | None:
 def check(name: str) -> int:
     """Compare the backends for each option of an op and return the number of options."""
     case, wrong, count = FIRST[name], [], 0
-    known = drawn(case)
+    known = case.examples(3)[-1]
     backends = [b for b in BACKENDS if b not in case.skip]
     continuous = case.gradients and all(
         getattr(known.get(k), "dtype", np.dtype(bool)).kind in "fc" for k in case.gradients
@@ -144,5 +136,5 @@ def test_every_op(name):
 
 
 def test_options_are_found():
-    words = {words for words, _ in options(FIRST["prod"], drawn(FIRST["prod"]))}
+    words = {words for words, _ in options(FIRST["prod"], FIRST["prod"].examples(3)[-1])}
     assert {"axis=(0, 1)", "dtype='int32'"} <= words

@@ -9,7 +9,6 @@ import pkgutil
 import cases
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
 from parity import (
     BACKENDS,
     call,
@@ -33,10 +32,6 @@ CASES = [
     for case in importlib.import_module(f"cases.{module}").CASES
 ]
 SAMPLE = CASES[:: int(os.environ.get("GRADOPS_SAMPLE", 1))]  # nox takes a sample
-twice = settings(
-    max_examples=2, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
-)
-once = settings(twice, max_examples=1)
 
 
 def by_id(case):
@@ -63,22 +58,16 @@ def long_backends(case, names) -> list[str]:
 OTHER_CASES = [case for case in SAMPLE if FIRST[case.op] is not case]
 
 
-def on_each(case, names, examples, compare):
-    """Compare examples of a case's arguments on each library; on JAX only the last, as it compiles for each shape."""
+def on_each(case, names, compare):
+    """Compare two examples of a case on each library; on JAX only the last, as it compiles for each shape."""
     names = [name for name in names if name not in case.skip and backends.installed(name)]
-    last: dict = {}
-
-    @examples
-    @given(case.inputs)
-    def check(arguments):
-        last.update(arguments)
+    *others, last = case.examples(2)
+    for arguments in others:
         for name in names:
             if name != "jax":
                 compare(name, arguments)
-
-    check()
-    if "jax" in names:
-        compare("jax", last)
+    for name in names:
+        compare(name, last)
 
 
 @pytest.mark.parametrize("case", SAMPLE, ids=by_id)
@@ -108,15 +97,12 @@ def check_forward(case, names) -> None:
             if case.same_dtype and hasattr(w, "dtype"):
                 assert np.asarray(g).dtype == w.dtype, (backend, np.asarray(g).dtype, w.dtype)
 
-    on_each(case, names, twice, compare)
+    on_each(case, names, compare)
 
 
 @pytest.mark.parametrize("case", [c for c in SAMPLE if c.gradients], ids=by_id)
 def test_gradient(case):
-    """JAX is left out if the short suite also has its second gradient: one program checks both."""
-    check_gradient(
-        case, [name for name in short_backends(case, case.native) if name != "jax" or "jax" not in second_oracles(case)]
-    )
+    check_gradient(case, short_backends(case, case.native))
 
 
 @pytest.mark.long
@@ -138,15 +124,13 @@ def check_gradient(case, names) -> None:
                 g, w, rtol=10 * case.rtol, atol=10 * case.atol, err_msg=f"{case.id} vs {backend}: {arguments}"
             )
 
-    on_each(case, names, twice, compare)
+    on_each(case, names, compare)
 
 
 def second_oracles(case) -> list[str]:
-    """The oracles of the short suite, with PyTorch for JAX where it can be, as it does not compile for each case."""
-    oracles = list(case.second)
-    if "jax" in oracles and "torch" in case.native and "torch" not in case.skip:
-        oracles[oracles.index("jax")] = "torch"
-    return oracles
+    """The oracles of the short suite, with PyTorch or differences for JAX, as they do not compile for each case."""
+    torch = ["torch"] if "torch" in case.native and "torch" not in case.skip else []
+    return [name for oracle in case.second for name in (torch if oracle == "jax" else [oracle])]
 
 
 @pytest.mark.parametrize("case", [c for c in SAMPLE if c.gradients], ids=by_id)
@@ -156,44 +140,38 @@ def test_second_gradient(case):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "case", [c for c in SAMPLE if c.gradients and "jax" in c.second and "jax" not in second_oracles(c)], ids=by_id
-)
+@pytest.mark.parametrize("case", [c for c in SAMPLE if c.gradients and "jax" in c.second], ids=by_id)
 def test_second_gradient_of_jax(case):
-    """Covers JAX's own second gradients where the short test uses PyTorch's."""
+    """Covers JAX's own second gradients, in place of which the short test uses PyTorch's or differences."""
     second_gradient(case, ["jax"])
 
 
 def second_gradient(case, oracles: list[str]) -> None:
-    @once
-    @given(case.inputs)
-    def check(arguments):
-        xs = differentiated(case, arguments)
-        f = scalar_function(case, arguments, "numpy")
-        got = tape_second(f, xs)
-        second = list(filter(backends.installed, oracles))
-        for backend in second:
-            native = scalar_function(case, arguments, backend)
-            if backend == "jax":
-                first, want = jax_gradients(native, xs, compiled=not case.by_value)
-                for g, w in zip(tape_gradient(f, xs), first):
-                    np.testing.assert_allclose(
-                        g, w, rtol=10 * case.rtol, atol=10 * case.atol, err_msg=f"{case.id} vs jax: {arguments}"
-                    )
-            else:
-                want = native_gradient(native, xs, backend, second=True, compiled=not case.by_value)
-            for g, w in zip(got, want):
+    arguments = case.example()
+    xs = differentiated(case, arguments)
+    f = scalar_function(case, arguments, "numpy")
+    got = tape_second(f, xs)
+    second = list(filter(backends.installed, oracles))
+    for backend in second:
+        native = scalar_function(case, arguments, backend)
+        if backend == "jax":
+            first, want = jax_gradients(native, xs, compiled=not case.by_value)
+            for g, w in zip(tape_gradient(f, xs), first):
                 np.testing.assert_allclose(
-                    g, w, rtol=100 * case.rtol, atol=100 * case.atol, err_msg=f"{case.id} vs {backend}: {arguments}"
+                    g, w, rtol=10 * case.rtol, atol=10 * case.atol, err_msg=f"{case.id} vs jax: {arguments}"
                 )
-        if oracles and not second:
-            pytest.skip(f"none of {', '.join(oracles)} is installed")
-        if not second:
-            want = finite_difference(lambda points: tape_gradient(f, points), xs)
-            for g, w in zip(got, want):
-                np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-5, err_msg=f"{case.id}: {arguments}")
-
-    check()
+        else:
+            want = native_gradient(native, xs, backend, second=True, compiled=not case.by_value)
+        for g, w in zip(got, want):
+            np.testing.assert_allclose(
+                g, w, rtol=100 * case.rtol, atol=100 * case.atol, err_msg=f"{case.id} vs {backend}: {arguments}"
+            )
+    if oracles and not second:
+        pytest.skip(f"none of {', '.join(oracles)} is installed")
+    if not second:
+        want = finite_difference(lambda points: tape_gradient(f, points), xs)
+        for g, w in zip(got, want):
+            np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-5, err_msg=f"{case.id}: {arguments}")
 
 
 @pytest.mark.short_cases(40, "jax")
@@ -202,19 +180,15 @@ def second_gradient(case, oracles: list[str]) -> None:
 @pytest.mark.parametrize("case", {c.op: c for c in reversed(CASES) if c.gradients}.values(), ids=by_id)
 def test_tape_over_other_arrays(case, over):
     """The tape's rules also serve variables over JAX and TensorFlow arrays."""
-    pytest.importorskip(over)  # not in ``check``, since hypothesis would try to shrink the skip
+    pytest.importorskip(over)
 
-    @once
-    @given(case.inputs)
-    def check(arguments):
-        xs = differentiated(case, arguments)
-        f = scalar_function(case, arguments, over)
-        got = tape_gradient(f, xs, over, compiled=not case.by_value)
-        want = tape_gradient(scalar_function(case, arguments, "numpy"), xs)
-        for g, w in zip(got, want):
-            np.testing.assert_allclose(g, w, rtol=10 * case.rtol, atol=10 * case.atol)
-
-    check()
+    arguments = case.example()
+    xs = differentiated(case, arguments)
+    f = scalar_function(case, arguments, over)
+    got = tape_gradient(f, xs, over, compiled=not case.by_value)
+    want = tape_gradient(scalar_function(case, arguments, "numpy"), xs)
+    for g, w in zip(got, want):
+        np.testing.assert_allclose(g, w, rtol=10 * case.rtol, atol=10 * case.atol)
 
 
 # Each library draws its own numbers: test_random_tensors.

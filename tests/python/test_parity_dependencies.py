@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
 from parity import BACKENDS, differentiated, numpy, scalar_function, tensors
-from test_parity import CASES, by_id, once
+from test_parity import CASES, by_id
 
 import gradops
 from gradops import config, ops
@@ -65,24 +64,14 @@ def test_captured_on_numpy(case):
     if "numpy" in case.skip:
         pytest.skip(case.skip["numpy"])
 
-    @once
-    @given(case.inputs)
-    def run(arguments):
-        check(case, arguments, "numpy")
-
-    run()
+    check(case, case.example(), "numpy")
 
 
 def check_elsewhere(case, backend: str) -> None:
     if backend in case.skip or backend not in case.native:
         pytest.skip("no gradient of its own there")
 
-    @once
-    @given(case.inputs)
-    def run(arguments):
-        check(case, arguments, backend)
-
-    run()
+    check(case, case.example(), backend)
 
 
 @pytest.mark.short_cases(4, "jax")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
 from parity import BACKENDS, differentiated, flat, numpy, scalar_function, tensors
-from test_parity import CASES, by_id, once
+from test_parity import CASES, by_id
 
 from gradops import backends, config, value_and_grad
 from gradops.errors import ArgumentError, ArgumentTypeError, GradopsError, JitError
@@ -108,7 +107,7 @@ def check_gradient(case, backend: str, arguments: dict) -> None:
 
 
 def run(case, backend: str, check, **keywords) -> None:
-    once(given(case.inputs)(lambda arguments: check(case, backend, arguments, **keywords)))()
+    check(case, backend, case.example(), **keywords)
 
 
 def run_value(case, backend: str) -> None:
@@ -224,8 +223,7 @@ def check_emptied(case, backend: str, arguments: dict) -> None:
 
 
 def run_emptied(case, backend: str) -> None:
-    drawn = settings(once, phases=[Phase.generate])  # shrinking would compile again each time
-    drawn(given(case.inputs)(lambda arguments: check_emptied(case, backend, arguments)))()
+    check_emptied(case, backend, case.example())
 
 
 ON_NUMPY = [c for c in CASES if "numpy" not in c.skip]

@@ -30,8 +30,8 @@ def tried(name: str) -> list:
     """Return the cases for a precision; in complex64 one case for each op without a complex case."""
     cases = [c for c in CASES if c.op not in OF_A_DTYPE and c.id not in OF_ITS_RANGE]
     if name != "complex64":
-        return [c for c in cases if "f" in precision.kinds(precision.example(c))]
-    own = [c for c in cases if "c" in precision.kinds(precision.example(c))]
+        return [c for c in cases if "f" in precision.kinds(c.example())]
+    own = [c for c in cases if "c" in precision.kinds(c.example())]
     first = {c.op: c for c in reversed(cases) if c.gradients and c.op in PUBLIC}
     return own + [c for op, c in first.items() if op not in {c.op for c in own}]
 

@@ -204,7 +204,7 @@ def as_it_was(tmp_path, monkeypatch):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_random_arguments_of_other_functions(backend, as_it_was):
     """The tape, settings, scopes and text raise gradops errors that name the argument."""
-    found = raw_errors(backend, 3, 5, others())
+    found = raw_errors(backend, 3, 2 if backend == "jax" else 5, others())
     assert not found, "\n".join(found)
 
 

@@ -16,9 +16,8 @@ from operator import attrgetter
 
 import numpy as np
 import pytest
-from hypothesis import given
 from parity import flat, is_own
-from test_facts import CASES_OF, few
+from test_facts import CASES_OF
 from test_parity import OF_RULES
 
 import gradops.scipy.special  # noqa: F401  # registers ops with native rules
@@ -51,9 +50,7 @@ def examples(name: str) -> list[tuple]:
         return [(entry.call, dict(zip(entry.parameters, x))) for x in shifted]
     found: list[tuple] = []
     for case in CASES_OF[name]:
-        drawn: list[dict] = []
-        few(given(case.inputs)(lambda arguments: drawn.append(arguments)))()  # noqa: B023
-        found += [(case.function(), arguments) for arguments in drawn]
+        found += [(case.function(), arguments) for arguments in case.examples(3)]
     return found
 
 

@@ -511,7 +511,7 @@ def turning(t, y, a):
     return ops.stack([1j * a * y[0], 0.5j * t * y[0] - y[1]])
 
 
-@pytest.mark.short_cases(2, "jax", "tensorflow")
+@pytest.mark.short_cases(1, "torch", "jax", "tensorflow")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("settings", [("RK45", "steps"), ("DOP853", "steps"), ("RK45", "adjoint"), ("BDF", "adjoint")])
 def test_complex_equations(settings, backend):

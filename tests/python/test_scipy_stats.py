@@ -109,7 +109,7 @@ def test_distributions_on_other_libraries(name, backend):
         np.testing.assert_allclose(ops.convert_to_numpy(one), two, 1e-9, 1e-12)
 
 
-@pytest.mark.short_cases(3, "tensorflow", "jax")
+@pytest.mark.short_cases(1, "tensorflow", "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_densities_have_zero_slope_outside_the_support(name, backend):

@@ -46,7 +46,7 @@ def check(case, way: str) -> None:
     """Raise if a transformation gives a different result than the op alone."""
     library, backend = way.partition(".")[0], BACKEND[way.partition(".")[0]]
     backends.lookup(backend).prepare("float64")
-    run, moving = parts_of(case, precision.example(case), backend)
+    run, moving = parts_of(case, case.example(), backend)
     once = precision.as_one_program if library == "jax" else lambda f, values: f(*values)
     convert = lambda v: precision.converted(v, backend, {})  # noqa: E731
     if way.endswith("jvp"):

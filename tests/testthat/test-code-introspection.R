@@ -117,7 +117,7 @@ expect_ways <- function(functions, ...) {
   compiled_values
 }
 
-test_contract("questions about a value are answered as for an R vector", {
+test_each("questions about a value are answered as for an R vector", {
   expect_equal(gradient(asking$dim, c(1.2, 0.5)), c(2.4, 1))
   for (f in asking[c("typeof", "s3", "s4")]) expect_equal(gradient(f, c(1.2, 0.5)), c(2.4, 1))
   values <- expect_ways(asking, c(1.2, 0.5), c(-2, 0.5), c(1.2, 3))

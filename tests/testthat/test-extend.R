@@ -1,6 +1,6 @@
 # Ops defined in R: extend_op(). The declared rules differ from the natural derivatives.
 
-test_contract("a rule is the derivative, to any order", {
+test_each("a rule is the derivative, to any order", {
   odd <- extend_op(
     "odd", function(x) x / (1 + abs(x)),
     derivative = list(x = function(g, y) 3 * g * y), elementwise = TRUE

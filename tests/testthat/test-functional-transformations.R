@@ -1,6 +1,6 @@
 # JAX-style transformations, compared with stats, jacobian() and closed forms.
 
-test_contract("a pullback and a pushforward give jacobian()'s rows and columns from one run", {
+test_each("a pullback and a pushforward give jacobian()'s rows and columns from one run", {
   noted <- counting(function(x) x[1:2]^2 * c(1, 10) + x[3])
   x <- c(a = 1, b = 2, c = 3)
   J <- jacobian(noted$f, x)

@@ -45,7 +45,7 @@ test_each("loops over short vectors have the derivatives of the uncompiled funct
   expect_equal(jit(hessian_fn(walk))(c(0.3, -0.4, 0.2)), hessian(walk, c(0.3, -0.4, 0.2)))
 })
 
-test_contract("each way to create and use a short vector", {
+test_each("each way to create and use a short vector", {
   functions <- list(
     function(u) c(u, 3), function(u) c(2, u[1] * 2, u), function(u) u[-1], function(u) u[c(TRUE, FALSE, TRUE)],
     function(u) u[c(1, 1, 3)], function(u) rev(u), function(u) -u, function(u) +u, function(u) u^2, function(u) 2^u,

@@ -25,7 +25,7 @@ kalman <- function(y, phi, q, r) {
 }
 
 test_each("one-step-ahead residuals of a state space model match the Kalman filter", {
-  n <- 30
+  n <- 10
   y <- series(n)
   start <- list(a = 0.9, log_q = -0.7, log_r = -0.9, h = numeric(n))
   fit <- maximize_likelihood(state_space, start, y, random = "h")

@@ -1,4 +1,4 @@
-test_contract("matrix products and factorizations match base R, with their gradients", {
+test_each("matrix products and factorizations match base R, with their gradients", {
   a <- matrix(c(4, 1, 0.5, 1, 3, 0.2, 0.5, 0.2, 2), 3)
   b <- matrix(c(1, -2, 0.5, 2, 1.5, 3), 3)
   expect_as_base(

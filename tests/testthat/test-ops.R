@@ -22,7 +22,7 @@ test_once("ops without R arguments in tools/ops.csv have the Python ones, in R's
   }
 })
 
-test_contract("ops agree with R's functions", {
+test_each("ops agree with R's functions", {
   x <- c(0.2, 1.4, 2.6)
   m <- matrix(c(4, 1, 2, 3, 7, 5), 2)
   value <- function(x) as.vector(x)

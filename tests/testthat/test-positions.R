@@ -1,6 +1,6 @@
 # Positions and classes count from 1, for R numbers and for tensors of every backend.
 
-test_contract("position 0 and class 0 are errors, for R numbers and tensors", {
+test_each("position 0 and class 0 are errors, for R numbers and tensors", {
   x <- op_convert_to_tensor(c(5, 6, 7))
   m <- op_convert_to_tensor(matrix(c(0.2, 0.8, 0.6, 0.4), 2, byrow = TRUE))
   calls <- list(

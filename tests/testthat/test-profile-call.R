@@ -1,6 +1,6 @@
 # Profiling where the time of a call goes.
 
-test_contract("profile_call() splits the time of a call, counts crossings, and names functions of both languages", {
+test_each("profile_call() splits the time of a call, counts crossings, and names functions of both languages", {
   f <- function(p) {
     until <- Sys.time() + 0.05
     while (Sys.time() < until) count <- sqrt(2)

@@ -278,6 +278,8 @@ test_once("jax.jit calls R, from another thread while its input is still being c
 
 test_contract("R functions that refer to each other through Python are freed", {
   local_watchdog(120)
+  python("gc")$freeze() # the library's objects are not searched each time
+  withr::defer(python("gc")$unfreeze())
   freed <- character()
   made_of <- list(
     custom = function() {
@@ -332,6 +334,8 @@ test_contract("R functions that refer to each other through Python are freed", {
 })
 
 test_contract("a gradient function outlives its R function", {
+  python("gc")$freeze()
+  withr::defer(python("gc")$unfreeze())
   x <- variable(c(1, 2), TRUE)
   y <- local({
     f <- op_custom_gradient(function(x) x * 2, function(x, upstream) upstream * 3)

@@ -1,4 +1,4 @@
-test_contract("equal seeds give equal numbers of the right distribution", {
+test_each("equal seeds give equal numbers of the right distribution", {
   values <- function(x) as.vector(x)
   draws <- list(
     function(seed) random_normal(2000L, 1, 2, seed = seed), function(seed) random_uniform(2000L, -1, 3, seed = seed),

@@ -16,7 +16,7 @@ expect_same_sum <- function(total) {
   expect_equal(total$he(at), one$he(at), tolerance = 1e-14)
 }
 
-test_contract("shards in this process: unchanged R data; value, gradient and Hessian of the sum", {
+test_each("shards in this process: unchanged R data; value, gradient and Hessian of the sum", {
   total <- objective(loss, data = pieces)
   expect_same_sum(total)
   expect_equal(total$evaluations(), 1)

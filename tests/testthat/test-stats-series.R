@@ -17,7 +17,7 @@ central <- function(f, at, h = 1e-5) {
   vapply(seq_along(at), function(i) (f(replace(at, i, at[i] + h)) - f(replace(at, i, at[i] - h))) / (2 * h), 0)
 }
 
-test_contract("a series and its lags are aligned", {
+test_each("a series and its lags are aligned", {
   lag <- stats::lag
   expect_as_r(function(phi) sum((y - phi * lag(y, -1))^2))
   expect_as_r(function(p) sum((y - p[1] - p[2] * lag(y, -1) - p[3] * lag(y, -2))^2), c(0.1, 0.5, 0.2))

@@ -1,4 +1,4 @@
-test_contract("signal functions, filters and step functions match R", {
+test_each("signal functions, filters and step functions match R", {
   x <- sin(1:20) + (1:20) / 9
   m <- matrix(x, 10)
   same <- function(found, expected) {

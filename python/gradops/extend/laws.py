@@ -135,7 +135,7 @@ def linear_in(entry: Op, arguments: dict, names: tuple):
         return False
     if not any(map(np.any, ys[0])):
         return None
-    tolerance = 1e-4 if any(y.dtype.itemsize <= 4 for y in ys[0]) else 1e-8
+    tolerance = 1e-4 if any(y.real.itemsize <= 4 for y in ys[0]) else 1e-8
     return all(np.allclose(c, 1.25 * a - 0.5 * b, tolerance, tolerance) for a, b, c in zip(*ys))
 
 
