@@ -142,7 +142,7 @@ def test_second_gradient(case):
 @pytest.mark.long
 @pytest.mark.parametrize("case", [c for c in SAMPLE if c.gradients and "jax" in c.second], ids=by_id)
 def test_second_gradient_of_jax(case):
-    """Covers JAX's own second gradients, in place of which the short test uses PyTorch's or differences."""
+    """Compare with JAX's own second gradients. The short test uses PyTorch's or differences instead."""
     second_gradient(case, ["jax"])
 
 

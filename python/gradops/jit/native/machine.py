@@ -302,7 +302,7 @@ def _object_code(
     """Compile LLVM IR, and the functions of ``runtime/`` that it declares, to object code.
 
     Args:
-        shown: functions of ``runtime/`` to which the code has addresses.
+        shown: functions of ``runtime/`` that are called by address.
     """
     builder = target.create_target_machine(cpu=processor, features=features, opt=3, jit=True)
     declared = llvm.declarations(text, machine_parts.DECLARED) + [f"declare void @{name}()" for name in shown]
@@ -328,7 +328,7 @@ def _object_code(
 
 @functools.cache
 def _linked(binding) -> tuple[Any, set[str]]:
-    """Return the bitcode of ``runtime/``, from which LLVM links what a module uses, and its functions' names."""
+    """Return the bitcode of ``runtime/`` and the names of its functions. LLVM links those that a module uses."""
     runtime = binding.parse_bitcode(RUNTIME.read_bytes())
     found = [x for x in runtime.functions if not x.is_declaration and x.linkage.name == "external"]
     for function in found:

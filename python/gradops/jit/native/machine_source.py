@@ -66,7 +66,7 @@ def source(exceptions: int) -> str:
 
 
 def vectors(exceptions: int, *names: str) -> str:
-    """Return the IR of the functions ``vector_NAME`` of vector instructions; those of the others are C."""
+    """Return the IR of vector instructions, as functions ``vector_NAME``. The other vector instructions are C."""
     functions, number = [], 0
     for name in names:
         for part in [name, f"{name}_apart"] if name in SIDE_BY_SIDE else [name]:
