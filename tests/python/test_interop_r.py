@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import gradops
-from gradops import errors
+from gradops import _names, errors
 from gradops.errors import ArgumentTypeError, AxisError
 from gradops.inference import fit
 from gradops.interop import r
@@ -198,6 +198,15 @@ def test_questions_about_a_likelihood_by_their_names():
     )
     variance = ask(found.theta, question="propagated", covariance=found.cov_params(), jacobian=np.array([[2.0, 1.0]]))
     np.testing.assert_allclose(variance[0], found.delta(lambda p: 2 * p["mean"] + p["log_sd"])[1] ** 2)
+
+
+def test_modules_that_r_asks_for_are_imported_without_a_search_for_similar_names(monkeypatch):
+    monkeypatch.setattr(_names, "_suggested", lambda *names: pytest.fail(f"searched for {names}"))
+    monkeypatch.delitem(sys.modules, "gradops.interop.r.matrices", raising=False)
+    monkeypatch.delitem(vars(r), "matrices", raising=False)
+    assert callable(calls.attribute("interop.r.matrices.eigen"))
+    with pytest.raises(ModuleNotFoundError, match=r"gradops\.ops\.expp"):
+        calls.attribute("ops.expp")
 
 
 def test_axes_are_annotated_as_axes():
