@@ -1,6 +1,5 @@
 """Tests run in float64 and import their helper modules from this folder."""
 
-import functools
 import gc
 import importlib
 import importlib.util
@@ -214,17 +213,13 @@ _run = 0
 
 
 @pytest.fixture(autouse=True)
-def jax_compiles_less():
-    """Let JAX's programs share a context, whose creation takes as long as compiling one, and their cache live long."""
-    mlir = sys.modules.get("jax._src.interpreters.mlir")
-    if hasattr(mlir, "make_ir_context") and not hasattr(mlir.make_ir_context, "cache_clear"):
-        mlir.make_ir_context = functools.cache(mlir.make_ir_context)
+def memory_bounded():
+    """Clear JAX's cache of compiled programs from time to time."""
     yield
     global _run
     _run += 1
-    if _run % 2000 == 0 and "jax" in sys.modules:  # bounds the memory
+    if _run % 2000 == 0 and "jax" in sys.modules:
         sys.modules["jax"].clear_caches()
-        getattr(getattr(mlir, "make_ir_context", None), "cache_clear", lambda: None)()
 
 
 @pytest.fixture

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 
 import gradops
 from gradops import ops
+from gradops.backends.interface import Backend
 from gradops.errors import ArgumentError, ArgumentTypeError, GradientError
 
 pytestmark = [pytest.mark.filterwarnings(f"ignore:Sparse {word}:UserWarning") for word in ("CS", "invariant")]
@@ -222,3 +225,12 @@ def test_tensor_arrays_are_refused():
             change(x)
     with pytest.raises(GradientError, match="mark"):
         gradops.set_requires_gradient(x)
+
+
+@pytest.mark.parametrize("module", ["gradops.jit.backend", "gradops.functional.batched"])
+def test_wrapping_backends_record_kernels_only(module):
+    # Their `__getattr__` makes an op of each of NumPy's kernels, so they define the other members of the contract.
+    module = importlib.import_module(module)
+    members = {name for name in dir(Backend) if not name.startswith("_") and hasattr(module._kernels, name)}
+    recorded = {name for name in members - set(vars(module)) if callable(getattr(module._kernels, name))}
+    assert recorded == {"from_dlpack", "handed_over"}  # these take and return arrays, as ops do

@@ -43,6 +43,8 @@ GIVEN: dict = {
     "config.set_floatx": {"dtype": "float64"},
     "save_and_offload_only_these_names": {"names_which_can_be_saved": ["a"], "names_which_can_be_offloaded": ["b"]},
     "config.set_backend": {"name": "numpy"},
+    "scipy.sparse.linalg.eigsh": {"A": np.diag(np.arange(1.0, 9.0))},
+    "scipy.sparse.linalg.svds": {"A": np.diag(np.arange(1.0, 9.0))},
     "scipy.interpolate.RBFInterpolator": {"y": np.eye(4), "d": np.arange(4.0)},
     "scipy.interpolate.RegularGridInterpolator": {"points": (np.arange(4.0),), "values": np.arange(4.0)},
     "scipy.interpolate.interpn": {"points": (np.arange(4.0),), "values": np.arange(4.0), "xi": np.array([[1.5]])},

@@ -39,7 +39,7 @@ example_calls <- function(page) {
 }
 
 derivative <- paste0(
-  "grad\\(|gradient\\(|grad_fn\\(|jacobian\\(|hessian\\(|hvp\\(|backward\\(|profile\\(|gradcheck\\(|[$]gr|",
+  "grad\\(|gradient\\(|grad_fn\\(|jacobian\\(|hessian\\(|hvp\\(|jvp\\(|backward\\(|profile\\(|gradcheck\\(|[$]gr|",
   "maximize_likelihood\\("
 )
 

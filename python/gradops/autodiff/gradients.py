@@ -197,6 +197,9 @@ def _batched(roots: list, targets: list, given: list | None, settings: dict) -> 
         raise ArgumentError("`is_grads_batched` needs `grad_outputs`.", argument="grad_outputs")
     places = [i for i, g in enumerate(given) if g is not None]
     rows = [initial_gradients.tensor(roots[i].data, given[i]) for i in places]
+    for i, row in zip(places, rows):
+        if backends.backend_of(data_of(row)) is None:
+            raise initial_gradients.no_gradient("grad_outputs", given[i])
     rows = rows if settings["create_graph"] else list(map(data_of, rows))
     if any(not x.shape or x.shape[0] != rows[0].shape[0] for x in rows):
         raise ShapeError(

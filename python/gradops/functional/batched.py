@@ -136,6 +136,10 @@ def to_numpy(x: Batched):
     x._refuse()
 
 
+def components(x) -> None:
+    """Return None: no object of this backend holds tensors."""
+
+
 def convert(value, dtype=None, like=None):
     """Convert as NumPy does; tensors of any library are constants, shared by all members."""
     if isinstance(value, Batched) or backends.backend_of(value) not in (None, backends.embedded()):

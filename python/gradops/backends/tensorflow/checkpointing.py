@@ -11,7 +11,7 @@ from ...errors import BackendError
 from ..checkpoint_policies import NOTHING, Policy
 from . import tapes
 from ._private import custom_gradient
-from .tapes import active, stopped
+from .tapes import active, unrecorded
 
 
 @contextlib.contextmanager
@@ -56,7 +56,7 @@ def _checkpoint(run, inputs: list) -> list:
     used: dict = {}
     inputs = [tf.identity(x) for x in inputs]  # distinguishes an input from the same tensor in the closure of ``run``
     if tf.executing_eagerly():
-        with stopped(), tf.GradientTape() as probe, tapes.noting(drawn, used):
+        with unrecorded(), tf.GradientTape() as probe, tapes.noting(drawn, used):
             values = run(*inputs)
         if not tapes.may_record():
             return values

@@ -8,9 +8,11 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
+from contextvars import ContextVar
 
 import tensorflow as tf
 
+from ..._scopes import changed
 from ...errors import GRAD, VARIABLE, Code, GradientError
 from . import _private
 
@@ -76,6 +78,16 @@ def forward_mode_paused(start: int = 0):
 @contextlib.contextmanager
 def stopped():
     """A scope whose operations pass no gradient to active tapes, accumulators, or a graph being built."""
+    with changed(_is_stopped, True), unrecorded():
+        yield
+
+
+_is_stopped: ContextVar[bool] = ContextVar("gradops_tensorflow_stopped", default=False)
+
+
+@contextlib.contextmanager
+def unrecorded():
+    """A scope whose operations no active tape, accumulator or graph records."""
     with contextlib.ExitStack() as stack:
         for recorder in reversed(_recording((tf.GradientTape, tf.autodiff.ForwardAccumulator))):
             # from the innermost, so that they resume in the order in which they were opened, which is the order of
@@ -98,7 +110,7 @@ def alone(used: dict | None = None):
         GradientError: at the end, if an active tape watches one of these tensors.
     """
     used = {} if used is None else used
-    with stopped(), noting([], used):
+    with unrecorded(), noting([], used):
         yield
     if watched([x for x in used.values() if differentiable(x)]):
         raise error()
@@ -333,13 +345,16 @@ def _is_random(op_type) -> bool:
 
 @contextlib.contextmanager
 def noting(drawn: list, used: dict):
-    """Record the random numbers drawn and, in eager mode, the tensors that operations use but did not make."""
+    """Record the random numbers drawn and, in eager mode, the tensors that operations use but did not make.
+
+    Operations in a :func:`stopped` scope use constants.
+    """
     made: dict[int, object] = {}
 
     def note(op_type, inputs, attrs, outputs, op_name=None, graph=None):
         if graph is None:
             for x in inputs:
-                if id(x) not in made:
+                if id(x) not in made and not _is_stopped.get():
                     used[id(x)] = x
             for y in outputs:
                 made[id(y)] = y

@@ -141,7 +141,8 @@ def eigsh(
             it.
         ncv, maxiter, tol: numbers, as SciPy's.
         return_eigenvectors: False to return eigenvalues only.
-        M, Minv, OPinv, mode: not supported.
+        M, Minv, OPinv: not supported.
+        mode: ``"normal"``.
         rng: accepted and ignored.
 
     Returns:
@@ -151,7 +152,7 @@ def eigsh(
     Raises:
         ShapeError: a matrix that is not square; a ``v0`` of the wrong size.
         ArgumentError: a matrix that is not symmetric, or is complex; a ``k`` that is not less than n; ``M``, ``Minv``,
-            ``OPinv`` or ``mode``; no convergence.
+            ``OPinv`` or another ``mode``; no convergence.
         GradientError: in the backward pass, the gradient of an eigenvector whose eigenvalue is repeated; in JAX's
             forward mode.
 
@@ -162,7 +163,8 @@ def eigsh(
     """
     name = "sparse.linalg.eigsh"
     _checks.choice(name, which, WHICH, "which")
-    for key, value in {"M": M, "Minv": Minv, "OPinv": OPinv, "mode": None if mode == "normal" else mode}.items():
+    _checks.choice(name, mode, ("normal",), "mode")
+    for key, value in {"M": M, "Minv": Minv, "OPinv": OPinv}.items():
         if value is not None:
             raise ArgumentError(f"`{name}` takes no `{key}`.", argument=key)
     settings = {"sigma": sigma, "which": which, "ncv": ncv, "maxiter": maxiter, "tol": tol}
