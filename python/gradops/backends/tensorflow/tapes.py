@@ -8,11 +8,9 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-from contextvars import ContextVar
 
 import tensorflow as tf
 
-from ..._scopes import changed
 from ...errors import GRAD, VARIABLE, Code, GradientError
 from . import _private
 
@@ -78,11 +76,21 @@ def forward_mode_paused(start: int = 0):
 @contextlib.contextmanager
 def stopped():
     """A scope whose operations pass no gradient to active tapes, accumulators, or a graph being built."""
-    with changed(_is_stopped, True), unrecorded():
-        yield
+    with unrecorded():
+        _stopped.depth += 1  # not a ContextVar: scopes of overlapping tasks may close in another order and context
+        try:
+            yield
+        finally:
+            _stopped.depth -= 1
 
 
-_is_stopped: ContextVar[bool] = ContextVar("gradops_tensorflow_stopped", default=False)
+class _Stopped(threading.local):
+    """The number of :func:`stopped` scopes that are open in this thread."""
+
+    depth = 0
+
+
+_stopped = _Stopped()
 
 
 @contextlib.contextmanager
@@ -354,7 +362,7 @@ def noting(drawn: list, used: dict):
     def note(op_type, inputs, attrs, outputs, op_name=None, graph=None):
         if graph is None:
             for x in inputs:
-                if id(x) not in made and not _is_stopped.get():
+                if id(x) not in made and not _stopped.depth:
                     used[id(x)] = x
             for y in outputs:
                 made[id(y)] = y
