@@ -124,7 +124,7 @@ reported_by_row <- function(reported, rows, type, call = parent.frame()) {
 #' @rdname maximize_likelihood
 #' @export
 confint.gradops_fit <- function(object, parm, level = 0.95, method = c("wald", "profile"), ...) {
-  rlang::check_dots_empty()
+  refuse_more("confint", ...)
   method <- chosen(method)
   if (!is.numeric(level) || length(level) != 1L || !isTRUE(level > 0 && level < 1)) {
     unsupported("level", sprintf("must be a number between 0 and 1; got %s.", friendly(level)))
@@ -169,7 +169,7 @@ anova.gradops_fit <- function(object, ...) {
 #' @rdname maximize_likelihood
 #' @export
 predict.gradops_fit <- function(object, g = NULL, se.fit = FALSE, newdata = NULL, ...) { # nolint: object_name_linter.
-  rlang::check_dots_empty()
+  refuse_more("predict", ...)
   flag(se.fit)
   if (is.data.frame(g)) {
     refuse_parameters("g", "is a function of the parameters; rows to predict are `newdata`", parent.frame())
@@ -230,7 +230,7 @@ reported_by <- function(object, names, se.fit, newdata) { # nolint: object_name_
 #' @rdname maximize_likelihood
 #' @export
 simulate.gradops_fit <- function(object, nsim = 1, seed = NULL, use.u = FALSE, ...) { # nolint: object_name_linter.
-  rlang::check_dots_empty()
+  refuse_more("simulate", ...)
   flag(use.u)
   draw <- function() object$objective$simulate(object$coefficients, use.u)
   if (!is.null(seed)) {
@@ -254,7 +254,7 @@ random_tops <- function(object) object$objective$random_tops
 #' @rdname maximize_likelihood
 #' @export
 residuals.gradops_fit <- function(object, method = c("cdf", "gaussian", "slope", "integral", "mode"), ...) {
-  rlang::check_dots_empty()
+  refuse_more("residuals", ...)
   method <- chosen(method)
   object$objective$residuals(object$coefficients, method)
 }

@@ -360,6 +360,15 @@ refuse_parameters <- function(argument, message, call) {
   )
 }
 
+# Raise an error for the first argument that a method of fits does not have.
+refuse_more <- function(of, ..., call = parent.frame()) {
+  if (...length() > 0L) {
+    name <- rlang::names2(substitute(list(...)))[2L]
+    message <- sprintf("is not an argument of `%s()`; see `?maximize_likelihood`", of)
+    refuse_parameters(if (nzchar(name)) name else "...", message, call)
+  }
+}
+
 # `f` as a function of one vector of all parameters, or of two vectors, fixed and random; see vector_function() in
 # objective.R.
 parameter_function <- function(f, layout, is_list, data, single = FALSE) {
