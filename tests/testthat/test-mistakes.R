@@ -31,7 +31,7 @@ mistakes <- list(
     "an objective for nlm()" = list(quote(nlm(objective(f), x)), "is not a function", "m$nlm"),
     "a formula for a fit" = list(quote(maximize_likelihood(y ~ x, data = d)), "must be a function", "`model.matrix()`"),
     "the rows second" = list(quote(predict(fit, data.frame(x = 1))), "`g`", "`newdata`"),
-    "a type of residuals" = list(quote(residuals(fit, type = "pearson")), "`type`: is not an argument of `residuals()`"),
+    "a type of residuals" = list(quote(residuals(fit, type = "pearson")), "is not an argument of `residuals()`"),
     "`parms`" = list(quote(confint(fit, parms = "m")), "`parms`: is not an argument of `confint()`"),
     "a likelihood of several" = list(quote(maximize_likelihood(function(m, s) m, l)), "in the form of `start`")
   ),
