@@ -35,7 +35,7 @@
 #' @param learning_rate The largest share of its words that a step may replace, add or remove in a text, at least one;
 #'   `NULL` for any change.
 #' @param score A function without arguments that says how good the present texts are: a number, or one for each example
-#'   of a validation set, of which the mean counts. New texts stay only if they score higher.
+#'   of a validation set; the mean counts. New texts stay only if they score higher.
 #' @param candidates How many new texts a step tries until one scores higher.
 #' @param threads The number of backward passes that run at the same time.
 #' @param progress If `TRUE`, a progress bar is shown.

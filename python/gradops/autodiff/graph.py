@@ -177,8 +177,8 @@ class Rule:
     around them. ``elementwise`` rules are also their own transposes, which forward mode uses, as it does ``jvp``, a
     function from the edges' tangents (None for no tangent) to those of the results, by position. ``partial`` belongs to
     rules whose results do not get all of their gradients. It is called with the node of a result whose gradient is
-    requested, and either makes all of it arrive or raises a :class:`PartialGradientError`. ``is_closed`` rules read no
-    variables but those of their saved values; ``vjps`` never do.
+    requested, and either makes all of it arrive or raises a :class:`PartialGradientError`. ``is_closed`` says that the
+    rule reads only its saved values, as ``vjps`` do.
     """
 
     __slots__ = ("name", "vjps", "vjp", "slots", "holomorphic", "elementwise", "jvp", "pull", "partial", "is_closed")

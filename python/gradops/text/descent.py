@@ -34,7 +34,7 @@ class Descent:
         learning_rate: the largest share of its words that a step may replace, add or remove in a text, at least one
             word; None for any change.
         score: a function without arguments that says how good the current texts are, a number or one for each example
-            of a validation set, of which the mean counts. A step then keeps new texts only if they score higher than
+            of a validation set; the mean counts. A step then keeps new texts only if they score higher than
             the current ones. ``trials`` lists the scores, from that of the first texts on.
         candidates: the number of new texts that a step tries until one scores higher; each request tells the model
             what the texts before it scored.

@@ -132,7 +132,7 @@ def _media_type(data: bytes) -> str | None:
 
 
 Content: TypeAlias = str | list[Any]
-"""A text, or a list of texts and files in the order in which a model reads them."""
+"""A text, or a list of texts and files, in reading order."""
 
 
 def parts_of(content: Content) -> list:
@@ -163,7 +163,7 @@ def map_texts(f: Callable[[str], str], content: Content) -> Content:
     return f(content) if isinstance(content, str) else [p if isinstance(p, File) else f(p) for p in content]
 
 
-def in_words(content: Content) -> str:
+def plain_text(content: Content) -> str:
     """Return a content as one text, with each file in words."""
     return "".join(map(str, parts_of(content)))
 

@@ -136,7 +136,7 @@ def call(
     for text, calls in zip(texts, calling.calls.values()):
         text.calls = calls
     result = Texts(texts) if calling.count is not None else texts[0]
-    return calling.recorded(result) if answer_fields is None else _by_field(calling, result, answer_fields)
+    return calling.recorded(result) if answer_fields is None else _separate_fields(calling, result, answer_fields)
 
 
 _MESSAGES = Code(
@@ -212,7 +212,7 @@ class Fields(dict):
     text: Any
 
 
-def _by_field(calling: Conversations, answer, fields: list[Field]) -> Fields:
+def _separate_fields(calling: Conversations, answer, fields: list[Field]) -> Fields:
     """Return the fields of the answers as results of one operation."""
     several = calling.count is not None
     rows = [parsed_object(calling.answers[row]) for row in calling.rows]

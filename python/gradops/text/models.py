@@ -18,7 +18,7 @@ from typing import Any
 from .._scopes import changed
 from ..errors import ArgumentError, ArgumentTypeError, BackendError, Code, Given, ModelError, TypeOf
 from .batches import settled
-from .files import Content, File, in_words, is_content, joined, parts_of
+from .files import Content, File, is_content, joined, parts_of, plain_text
 from .tools import ToolCall
 
 Messages = list[dict[str, Any]]
@@ -530,7 +530,7 @@ def scripted(answers: Mapping[str, Any]) -> Model:
 
     def send(messages: Messages, tools=None):
         prompt, system = as_prompt(messages)
-        text = in_words(prompt) if system is None else f"{system}\n\n{in_words(prompt)}"
+        text = plain_text(prompt) if system is None else f"{system}\n\n{plain_text(prompt)}"
         with lock:
             calls.append((prompt, system))
             for found, answer, count in rows:

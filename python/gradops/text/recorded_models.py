@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError, ArgumentTypeError, BudgetError, Code, Given, ModelError, TypeOf
-from .files import File, in_words
+from .files import File, plain_text
 from .models import Messages, Model, Reply, as_model, as_prompt, as_reply, shortened
 from .tools import ToolCall
 
@@ -79,7 +79,7 @@ def remembered(
 
     def ask(messages: Messages, tools) -> Reply:
         if made is None:
-            prompt = in_words(as_prompt(messages)[0])
+            prompt = plain_text(as_prompt(messages)[0])
             raise ModelError(
                 "the recording has no answer to {prompt}.",
                 hint="record with a model, with the same texts",
@@ -95,7 +95,7 @@ def remembered(
         if not isinstance(answer, Reply) or not (answer.strip() or answer.calls):
             return answer  # the caller raises an error; there is nothing to remember
         if answer.tokens is None:
-            answer.tokens = (len(answer) + sum(len(in_words(m["content"])) for m in messages)) // 4
+            answer.tokens = (len(answer) + sum(len(plain_text(m["content"])) for m in messages)) // 4
         budget.used += answer.tokens
         return answer
 

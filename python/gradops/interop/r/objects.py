@@ -13,7 +13,7 @@ from ...autodiff.diagnostics.inspection import arranged, boxes
 from ...autodiff.variable import data_of
 from ...errors import ArgumentError, ArgumentTypeError, BackendError, TypeOf
 from ...text import Feedback, Said, Text, Texts
-from ...text.files import in_words
+from ...text.files import plain_text
 from .values import to_r
 
 _TEXTS: dict[str, type] = {"Text": Text, "Texts": Texts, "Feedback": Feedback}
@@ -180,4 +180,4 @@ def model_field(model, name: str):
         known = [n for n in ("name", "spent", "calls") if hasattr(model, n)]
         raise ArgumentError(f"a model has no field `{name}`; it has {', '.join(known)}.", argument="name")
     value = getattr(model, name)
-    return [(in_words(prompt), system) for prompt, system in value] if name == "calls" else value
+    return [(plain_text(prompt), system) for prompt, system in value] if name == "calls" else value

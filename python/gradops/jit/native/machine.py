@@ -328,7 +328,7 @@ def _object_code(
 
 @functools.cache
 def _linked(binding) -> tuple[Any, set[str]]:
-    """Return the bitcode of ``runtime/`` and the names of its functions. LLVM links those that a module uses."""
+    """Return the bitcode of ``runtime/`` and the names of its functions. LLVM links what a module uses."""
     runtime = binding.parse_bitcode(RUNTIME.read_bytes())
     found = [x for x in runtime.functions if not x.is_declaration and x.linkage.name == "external"]
     for function in found:

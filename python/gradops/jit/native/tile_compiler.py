@@ -255,17 +255,17 @@ class _Function(Text):
 
     # Operations.
 
-    def _of_eight(self, name: str, operands: list[str]) -> str:
+    def _eight_results(self, name: str, operands: list[str]) -> str:
         """Write an operation on vectors of eight; return the name of its result."""
         if name in OPERATIONS:
             return self.computed(wide(OPERATIONS[name].source), operands)
         return self.line(f"call {EIGHT} @eight_{name}({EIGHT} {operands[0]})")
 
-    def _of_one(self, name: str, operands: list[str]) -> str:
+    def _single_result(self, name: str, operands: list[str]) -> str:
         """Write an operation on numbers; return the name of its result."""
         if name in OPERATIONS:
             return self.computed(OPERATIONS[name].source, operands)
-        return self.line(f"extractelement {EIGHT} {self._of_eight(name, [self.spread(operands[0])])}, i64 0")
+        return self.line(f"extractelement {EIGHT} {self._eight_results(name, [self.spread(operands[0])])}, i64 0")
 
     # A phase: numbers for the row, then a loop over the row's elements, then the results of reductions.
 
@@ -281,7 +281,7 @@ class _Function(Text):
                 (operand,) = (o for o in given if o != out)
                 results[out] = x.loop.name, operand, scalars[out]
             elif out.kind not in self.space.vectors:
-                self._write_scalar(out, self._of_one(x.loop.name, [scalars[o] for o in given]))
+                self._write_scalar(out, self._single_result(x.loop.name, [scalars[o] for o in given]))
                 continue
             queue.append((x, {o: self.spread(value) for o, value in scalars.items() if o != out}))
         if queue:
@@ -373,7 +373,7 @@ class _Function(Text):
             if out in given:
                 continue
             operands = [values[o] if o in values else spread[o] for o in given]
-            values[out] = self._of_eight(x.loop.name, operands)
+            values[out] = self._eight_results(x.loop.name, operands)
             if out in self.needed:
                 self._write(out, values[out], i, rest)
         return values

@@ -68,7 +68,7 @@ class Equation:
             )
         return ops.reshape(slope, (self.size,))
 
-    def with_args(self, args: tuple) -> Equation:
+    def replace_args(self, args: tuple) -> Equation:
         """Return the equation with other arguments."""
         found = copy.copy(self)
         found.args = found.held = args
@@ -114,7 +114,7 @@ def _replayed(whole: Equation, method: str, y, ends: np.ndarray, times, places, 
     size = math.isqrt(count - 1) + 1 if rule == "checkpoints" and count else max(count, 1)
 
     def steps(begin: int, y, slope, args):
-        at_ends, outputs, equation = [], [], whole.with_args(args)
+        at_ends, outputs, equation = [], [], whole.replace_args(args)
         for i in range(begin, min(begin + size, count)):
             t, step = times[i], times[i + 1] - times[i]
             new, stages = _stepped(kind, equation, t, step, y, slope)
@@ -223,14 +223,14 @@ def _adjoint_solution(equation: Equation, y0, method: str, options: dict, values
     size = equation.size
     own = {k: v for k, v in options.items() if k in ("rtol", "atol", "max_step") and np.ndim(v) == 0}
 
-    def with_parameters(parameters) -> Equation:
+    def replace_parameters(parameters) -> Equation:
         given = list(leaves)
         for i, parameter in zip(places, parameters):
             given[i] = parameter
-        return equation.with_args(unflatten(structure, given))
+        return equation.replace_args(unflatten(structure, given))
 
     def right(t, y, parameters):
-        return with_parameters(parameters)(t, y)
+        return replace_parameters(parameters)(t, y)
 
     def run(y0, *parameters):
         slope = ops.convert_to_tensor(right(equation.time(at[0]), y0, parameters))  # detects closed-over tensors
@@ -269,7 +269,7 @@ def _adjoint_solution(equation: Equation, y0, method: str, options: dict, values
     def gradient(y0, *parameters, upstream):
         values = differentiable(y0, *parameters)
         adjoint, held = ops.zeros_like(y0), [ops.stop_gradient(p) for p in parameters]
-        known = with_parameters(held)
+        known = replace_parameters(held)
         sums = [ops.zeros_like(ops.reshape(p, (-1,))) for p in parameters]
         sums = equation.factor(ops.concatenate(sums)) if sums else ops.zeros_like(y0[:0])
         for i in range(len(at) - 1, 0, -1):
