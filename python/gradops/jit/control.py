@@ -26,6 +26,7 @@ from .agreement import agree, checks, report
 from .array import Traced
 from .dependencies import Captured
 from .program import Program
+from .reference import Reference
 from .subprograms import Body, call, is_absent, is_differentiable, recorded, zeros_for
 
 FEWEST = 4

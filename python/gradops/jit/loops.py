@@ -21,6 +21,7 @@ from . import native
 from .agreement import agree, checks, report
 from .array import Traced
 from .program import Program
+from .reference import Reference
 from .subprograms import Body, call, is_absent, is_differentiable, recorded, zeros_for
 
 

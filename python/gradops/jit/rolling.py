@@ -41,7 +41,7 @@ SAVED = 300
 """The smallest number of operations on arrays that a loop must replace."""
 
 SHARE = 0.02
-"""The smallest share of operations on arrays. Single numbers are recorded many at a time, so their loops cost little."""
+"""The smallest share of operations on arrays; single numbers are recorded many at a time, so they cost little."""
 
 TRIES = 8
 """The largest number of operations that are tried as the one that counts iterations."""
@@ -118,8 +118,13 @@ def _with_loop(program: Program, inputs: Sequence, y):
     if not state.hooks.isdisjoint(node.seq for node in nodes):
         return None
     calls = _Calls(program, rows)
-    loops = [_found(calls, anchor) for anchor in _anchors(calls)]
-    loop = max((x for x in loops if x is not None), key=_Loop.calls, default=None)
+    loop = None
+    for anchor in _anchors(calls):
+        found = _found(calls, anchor)
+        if found is not None and (loop is None or found.calls() > loop.calls()):
+            loop = found
+        if loop is not None and loop.calls() > 0.8 * len(calls):
+            break
     if loop is None:
         return None
     new = _Rolled(calls, loop).value({data_of(x).place: x for x in inputs}, output.place)
@@ -211,9 +216,9 @@ def _is_special(what: Operation) -> bool:
 
 
 def _anchors(calls: _Calls) -> list[tuple]:
-    """Return what calls must be to count the iterations of a loop, the least frequent first."""
+    """Return what calls may count the iterations of a loop, the most promising first."""
     # An iteration depends on the one before, so the longest path through the calls goes through all iterations. An
-    # operation that is on it once for each iteration counts them.
+    # operation that is on it once for each iteration, and nowhere else, counts them.
     lengths: dict[int, int] = {}
     before: list[int] = []
     for call in calls:
@@ -228,8 +233,10 @@ def _anchors(calls: _Calls) -> list[tuple]:
         if call.what.number >= OWN:
             times[calls.kind(call)] += 1
         place = before[made_by[place]]
-    by_count = {count: anchor for anchor, count in times.items() if count >= FEWEST}
-    return [by_count[count] for count in sorted(by_count)[:TRIES]]
+    elsewhere = Counter(map(calls.kind, calls))
+    elsewhere.subtract(times)
+    found = [kind for kind, count in times.items() if count >= FEWEST]
+    return sorted(found, key=lambda kind: (elsewhere[kind], times[kind]))[:TRIES]
 
 
 class _Loop(NamedTuple):
@@ -306,45 +313,81 @@ def _described(calls: _Calls, call: _Call, level: int, where: dict) -> tuple | N
 class _Rolled:
     """Calls with a loop.
 
-    Positions in an iteration are pairs: the number of the call, and that of its result or operand.
+    An operand in the loop is a pair of a kind and a number or place: ``"state"``, a result of the iteration before;
+    ``"row"``, a value from before the loop that differs between iterations; ``"own"``, the results of a call of the
+    iteration by their place in the first one; ``"outside"``, any other value.
     """
 
     def __init__(self, calls: _Calls, loop: _Loop):
-        self._calls, self._kinds, self._loop = calls, calls.kinds, loop
+        self._calls, self._kinds = calls, calls.kinds
         numbers = range(loop.first, loop.last + 1)
         self._iterations = [[calls[i] for i in loop.iterations[level][: loop.size]] for level in numbers]
-        self._body, self._count = self._iterations[0], len(self._iterations)
+        self._count = len(self._iterations)
         inside = {i for level in numbers for i in loop.iterations[level][: loop.size]}
-        self._before, self._after = [], []
-        for i, call in enumerate(calls):
-            if i not in inside:
-                is_before = all(loop.levels[place] < loop.first for place in call.results)
-                (self._before if is_before else self._after).append(call)
-        # For each position, the place of the first state, and the places of the rows.
-        self._states: dict[tuple[int, int], int] = {}
-        self._rows: dict[tuple[int, int], list[int]] = {}
+        before = [all(loop.levels[place] < loop.first for place in call.results) for call in calls]
+        self._before = [call for i, call in enumerate(calls) if i not in inside and before[i]]
+        self._after = [call for i, call in enumerate(calls) if i not in inside and not before[i]]
+        self._made_by = {place: call for call in self._before for place in call.results}
+        self._states: dict[tuple[int, int], int] = {}  # by call and result of an iteration, the place of the first one
+        self._rows: list[list[int]] = []
+        self._body: list[tuple[_Call, list[tuple]]] = []
         for j, sources in enumerate(loop.body):
-            for k, source in enumerate(sources):
-                operands = [iteration[j].operands[k] for iteration in self._iterations]
-                if source[0] == 1:
-                    self._take_state(source[1:], operands[0])
-                elif source[0] is None and len(set(map(self._constant, operands))) > 1:
-                    self._rows[j, k] = operands
+            given = [self._operand(j, k, source) for k, source in enumerate(sources)]
+            self._body.append((self._iterations[0][j], given))
 
-    def _constant(self, place: int):
-        """Return the bits of a literal number, and other places themselves."""
+    def _operand(self, j: int, k: int, source: tuple) -> tuple:
+        places = [iteration[j].operands[k] for iteration in self._iterations]
+        if source[0] is None:
+            return self._varying(places, set())
+        if source[0] == 0:
+            return "own", places[0]
+        position, result = source[1:], self._iterations[0][source[1]].results[source[2]]
+        if self._kinds[places[0]] != self._kinds[result] or self._states.setdefault(position, places[0]) != places[0]:
+            raise _Unfit
+        return "state", list(self._states).index(position)
+
+    def _varying(self, places: list[int], above: set[int]) -> tuple:
+        """Return an operand from outside the loop, given its place in each iteration.
+
+        A value that is computed in the same way for each iteration is computed in the loop.
+
+        Args:
+            above: the places that are computed from these.
+        """
+        different = set(map(self._identity, places))
+        if len(different) == 1:
+            return "outside", places[0]
+        made = [self._made_by.get(place) for place in places]
+        first = made[0]
+        if (
+            len(different) == len(places)
+            and different.isdisjoint(above)
+            and first is not None
+            and first.several is None
+            and first.what.name not in _AT_INDICES
+            and all(call is not None and self._is_alike(call, first) for call in made)
+        ):
+            above = above | different
+            operands = [[call.operands[k] for call in made if call] for k in range(len(first.operands))]
+            self._body.append((first, [self._varying(each, above) for each in operands]))
+            return "own", places[0]
+        if places not in self._rows:
+            self._rows.append(places)
+        return "row", self._rows.index(places)
+
+    def _is_alike(self, one: _Call, other: _Call) -> bool:
+        kinds = self._kinds
+        same = self._calls.kind(one) == self._calls.kind(other)
+        return same and [kinds[place] for place in one.operands] == [kinds[place] for place in other.operands]
+
+    def _identity(self, place: int):
+        """Return the bits of a number in the arguments, and other places themselves."""
         return np.asarray(self._calls.value(place)).tobytes() if place < 0 else place
 
-    def _take_state(self, position: tuple, place: int) -> None:
-        if self._kinds[place] != self._kinds[self._result(0, position)]:
-            raise _Unfit
-        if self._states.setdefault(position, place) != place:
-            raise _Unfit
-
-    def _result(self, i: int, position: tuple) -> int:
-        """Return the place of a result of iteration ``i``, counted from 0."""
+    def _results(self, position: tuple[int, int]) -> list[int]:
+        """Return the place of a result in each iteration."""
         j, k = position
-        return self._iterations[i][j].results[k]
+        return [iteration[j].results[k] for iteration in self._iterations]
 
     def value(self, inputs: dict, output: int):
         """Record the calls with the loop; return the value at a place.
@@ -352,51 +395,60 @@ class _Rolled:
         Args:
             inputs: variables by place.
         """
-        values = dict(inputs)
-        for call in self._before:
-            self._record(call, [self._read(values, p) for p in call.operands], values)
         read = {output}.union(*[call.operands for call in self._after])
-        positions = [(j, k) for j, call in enumerate(self._body) for k in range(len(call.results))]
+        outside = {place for _, operands in self._body for kind, place in operands if kind == "outside"}
+        values = dict(inputs)
+        self._record(self._needed_before(read.union(outside, self._states.values(), *self._rows)), values)
+        positions = [(j, k) for j, call in enumerate(self._iterations[0]) for k in range(len(call.results))]
+        all_results = {position: self._results(position) for position in positions}
         kept = [
             position
-            for position in positions
-            if not read.isdisjoint(self._result(i, position) for i in range(self._count - (position in self._states)))
+            for position, places in all_results.items()
+            if not read.isdisjoint(places[:-1] if position in self._states else places)
         ]
-        rows = [self._stacked(values, places) for places in self._rows.values()]
+
+        def body(states: list, rows: list) -> tuple[list, list]:
+            own = self._iteration(values, {"state": states, "row": rows})
+            first = self._iterations[0]
+            return [own[first[j].results[k]] for j, k in self._states], [own[first[j].results[k]] for j, k in kept]
+
         states = [self._read(values, place) for place in self._states.values()]
-
-        def body(state: list, row: list) -> tuple[list, list]:
-            found = self._iteration(values, state, row)
-            return [found[position] for position in self._states], [found[position] for position in kept]
-
-        last, each = ops.scan(body, states, rows, length=self._count)
-        for position, stacked in zip(kept, each):
-            for i, x in enumerate(ops.split(stacked, self._count)):
-                place = self._result(i, position)
+        rows = [self._stacked(values, places) for places in self._rows]
+        last, stacked = ops.scan(body, states, rows, length=self._count)
+        for position, x in zip(kept, stacked):
+            for place, part in zip(all_results[position], ops.split(x, self._count)):
                 if place in read:
-                    values[place] = ops.reshape(x, self._kinds[place][0])
-        values.update({self._result(-1, position): x for position, x in zip(self._states, last)})
-        for call in self._after:
-            self._record(call, [self._read(values, p) for p in call.operands], values)
+                    values[place] = ops.reshape(part, self._kinds[place][0])
+        values.update({all_results[position][-1]: x for position, x in zip(self._states, last)})
+        self._record(self._after, values)
         return self._read(values, output)
 
-    def _iteration(self, values: dict, state: list, row: list) -> dict[tuple, Any]:
-        """Record an iteration; return its results by position."""
-        before, given = dict(zip(self._states, state)), dict(zip(self._rows, row))
-        found: dict[tuple, Any] = {}
-        for j, (call, sources) in enumerate(zip(self._body, self._loop.body)):
-            operands = []
-            for k, (distance, *position) in enumerate(sources):
-                if distance is None:
-                    operands.append(given[j, k] if (j, k) in given else self._read(values, call.operands[k]))
-                else:
-                    operands.append((before if distance else found)[tuple(position)])
-            results: dict[int, Any] = {}
-            self._record(call, operands, results)
-            found.update({(j, k): results[place] for k, place in enumerate(call.results)})
-        return found
+    def _needed_before(self, places: set[int]) -> list[_Call]:
+        """Return the calls before the loop that places need."""
+        needed = []
+        for call in reversed(self._before):
+            if not places.isdisjoint(call.results):
+                needed.append(call)
+                places.update(call.operands)
+        return needed[::-1]
 
-    def _record(self, call: _Call, operands: list, values: dict) -> None:
+    def _iteration(self, values: dict, given: dict[str, list]) -> dict[int, Any]:
+        """Record an iteration; return its results by their places in the first one."""
+        own: dict[int, Any] = {}
+        for call, operands in self._body:
+            found = []
+            for kind, at in operands:
+                found.append(
+                    self._read(values if kind == "outside" else own, at) if kind in _PLACES else given[kind][at]
+                )
+            self._call(call, found, own)
+        return own
+
+    def _record(self, calls: list[_Call], values: dict) -> None:
+        for call in calls:
+            self._call(call, [self._read(values, place) for place in call.operands], values)
+
+    def _call(self, call: _Call, operands: list, values: dict) -> None:
         results = registry[call.what.name].call(*call.what.arguments(operands))
         for place, x in zip(call.results, results if call.several else [results]):
             if (np.shape(x), x.dtype) != self._kinds[place]:
@@ -419,3 +471,7 @@ class _Rolled:
         if len(distinct) == len(places):
             return stacked
         return ops.take(stacked, np.array([distinct[place] for place in places]), 0)
+
+
+_PLACES = ("own", "outside")
+"""The kinds of operands in a loop that are places."""
