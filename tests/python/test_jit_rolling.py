@@ -104,6 +104,14 @@ def two_chains(p):
     return total
 
 
+def settings(p):
+    """Change a float that is no tensor, but a setting of the operation."""
+    x = p[:3]
+    for t in range(T):
+        x = ops.softmax(ops.quantile(x * p[3:6] + X[t], 0.2 + t / (2.0 * T)) + x)
+    return ops.sum(x * p[:3])
+
+
 def second_order(p):
     """Depend on the last two states, which no loop of this kind holds."""
     one, two = p[:3], p[3:6]
@@ -131,7 +139,7 @@ ROLLED = [
 ]
 
 
-@pytest.mark.parametrize("f", [*ROLLED, second_order, branching, lengths], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [*ROLLED, settings, second_order, branching, lengths], ids=lambda f: f.__name__)
 def test_derivatives_are_those_of_the_tape(f):
     compiled = gradops.jit(gradops.value_and_grad(f))
     for x in (ARGUMENT, ARGUMENT * 1.1):

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import ops
+from .. import config, ops
 from .._tree import map_items
 from ..autodiff import inplace, record, state
 from ..autodiff.graph import PICK, Node, Rule, key, nodes_of
@@ -43,7 +44,7 @@ SAVED = 300
 SHARE = 0.02
 """The smallest share of operations on arrays; single numbers are recorded many at a time, so they cost little."""
 
-TRIES = 8
+TRIES = 4
 """The largest number of operations that are tried as the one that counts iterations."""
 
 TAPE_NODES = frozenset(("scalars", "numbers", PICK.name))
@@ -81,7 +82,9 @@ def rolled(program: Program, inputs: Sequence, function: Callable):
         return y
     try:
         new = _with_loop(program, inputs, y)
-    except _Unfit:
+    except Exception as error:
+        if not isinstance(error, _Unfit) and config.check() == "error":
+            raise
         return y
     return y if new is None else new
 
@@ -138,7 +141,7 @@ def _any_rounding(rounding):
 class _Calls(list):
     """Rows of a program as calls of ops.
 
-    A float in the arguments, or an index, may differ between iterations, so it is an operand, whose place is negative.
+    A float among the tensors, or an index, may differ between iterations, so it is an operand, whose place is negative.
 
     Attributes:
         kinds: the shape and dtype at each place.
@@ -166,9 +169,9 @@ class _Calls(list):
 
     def _add(self, name: str, kernel: Callable, pattern: tuple, places: Sequence[int], results: tuple, several) -> None:
         rest, operands = iter(places), []
-        kinds = (float, np.float64, int) if name in _AT_INDICES else (float, np.float64)
+        tensors = registry[name].positions if name in registry else ()
 
-        def operand(x):
+        def operand(x, kinds: tuple):
             if x is OPERAND:
                 operands.append(next(rest))
             elif x.__class__ in kinds:
@@ -178,7 +181,9 @@ class _Calls(list):
                 return x
             return OPERAND
 
-        pattern = map_items(operand, pattern)
+        for i, part in enumerate(pattern):
+            kinds = (float, np.float64) if i in tensors else (int,) if name in _AT_INDICES else ()
+            pattern = (*pattern[:i], map_items(partial(operand, kinds=kinds), part), *pattern[i + 1 :])
         what = self.program.table.interned(name, kernel, pattern, len(operands))
         self.append(_Call(what, tuple(operands), results, several))
 
