@@ -168,9 +168,9 @@ class Compiled(_functions.Made[P, R]):
     def explain(self) -> str:
         """Return what was compiled, as text.
 
-        For each signature: the steps of its program, how many run natively, and why the others do not. Then, if the
-        function was traced more than once, what made each further trace necessary: a new shape, dtype or number, a
-        variable that ``f`` reads and that has changed, or another branch.
+        For each signature: the steps of its program, how many run natively, why the others do not, and which loops of
+        Python or R became one step. Then, if the function was traced more than once, what made each further trace
+        necessary: a new shape, dtype or number, a variable that ``f`` reads and that has changed, or another branch.
         """
         if self._function_check.failed:
             return f"not compiled any more: {self._function_check.failed}"
@@ -252,6 +252,8 @@ class Compiled(_functions.Made[P, R]):
         def f(*tensors):
             return traced(functools.partial(function, tensors))
 
+        if getattr(self.f, "are_arguments_hidden", False):
+            _functions.hides_arguments(f)
         start = time.perf_counter()
         program = trace(f, signature.tensors, self.analyse, self.split, self.native, is_called)
         self.retraces.note(signature.described())
@@ -589,6 +591,7 @@ def _trace(
     register()
     program = Program(has_numbers=True, is_native=native)
     program.guards = guards if analyse is None and not split else None
+    program.hidden = set() if getattr(f, "are_arguments_hidden", False) else None
     with changed(recorder, Recorder(program, unrolled=analyse is not None)):
         try:
             result = f(*[program.input(np.asarray(x)) for x in tensors])
@@ -625,7 +628,8 @@ def _trace(
     run.steps = function.steps  # type: ignore[attr-defined]
     run.native = function.native  # type: ignore[attr-defined]
     looks = f", specialised to the branches taken, {guards.count} guards" if guards.count else ""
-    run.explained = lambda: f"({takes}){looks}: {function.native}"  # type: ignore[attr-defined]
+    rolled = "".join(f"\n  a loop of {count} iterations became one step" for count in program.rolled)
+    run.explained = lambda: f"({takes}){looks}: {function.native}{rolled}"  # type: ignore[attr-defined]
     run.analysis = None if analyse is None else analyse(program, outputs)  # type: ignore[attr-defined]
     program.forget()
     return run
