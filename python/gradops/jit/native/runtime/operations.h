@@ -147,10 +147,12 @@ INLINE int64_t remainder_like_divisor(int64_t x, int64_t y)
 #define FUNCTION1(FUNCTIONS, NUMBER) ((double (*const *)(double)) (FUNCTIONS))[NUMBER]
 #define FUNCTION2(FUNCTIONS, NUMBER) ((double (*const *)(double, double)) (FUNCTIONS))[NUMBER]
 
-/* Vector instructions without a form on numbers. */
-#define VECTORS(_)                                                                                                    \
-    _(prod) _(max) _(min) _(sum) _(logsumexp) _(argmax) _(argmin) _(whole_argmax) _(whole_argmin)                     \
-    _(dot) _(softmax) _(log_softmax) _(argsort) _(whole_argsort) _(pick) _(product) _(factor) _(solved) _(inverse)
+/* Vector instructions without a form on numbers: of vectors.c, and of matrices.c. */
+#define ELEMENTS(_)                                                                                          \
+    _(prod) _(max) _(min) _(sum) _(logsumexp) _(argmax) _(argmin) _(whole_argmax) _(whole_argmin)            \
+    _(dot) _(softmax) _(log_softmax) _(argsort) _(whole_argsort) _(pick)
+#define MATRICES(_) _(product) _(factor) _(solved) _(inverse)
+#define VECTORS(_) ELEMENTS(_) MATRICES(_)
 
 /* Loads and stores of rows, and how many numbers they move; the first load and store are also vector instructions. */
 #define LOADS(_) _(load, 1) _(load2, 2) _(load3, 3) _(load4, 4)
