@@ -1,5 +1,5 @@
-/* Checks random programs of valid instructions against an interpreter without computed jumps, which computes the elements
- * of a vector one by one. */
+/* Checks random programs of valid instructions against an interpreter without computed jumps, which computes elements of
+ * vectors one by one. */
 
 #include "bytes.h"
 #include <stddef.h>
@@ -8,11 +8,12 @@
 #include "../../../python/gradops/jit/native/runtime/numbers.c"
 #include "../../../python/gradops/jit/native/runtime/vectors.c"
 
-/* The memory's regions: integers that are neither 0 nor -1, small numbers, indices, counters of loops, numbers that
- * instructions read and write, and the results of vector instructions. */
+/* The memory's regions: integers that are neither 0 nor -1, small numbers, indices, counters of loops, numbers and
+ * integers that instructions read and write, and the results of vector instructions. Numbers are not read as integers, as
+ * compilers may choose which of two NaN an operation returns. */
 enum { LARGEST = 40, MOST = 24, SPAN = 4 * LARGEST };
 enum { DIVISORS = 0, SMALL = 8, INDICES = 16, COUNTERS = INDICES + LARGEST, CELLS = COUNTERS + MOST };
-enum { OUT = CELLS + SPAN, SIZE = OUT + LARGEST };
+enum { WHOLES = CELLS + SPAN, OUT = WHOLES + SPAN, SIZE = OUT + LARGEST };
 
 typedef struct {
     Functions head;
@@ -48,6 +49,19 @@ static int divides(int opcode)
     return opcode == OPCODE_whole_fmod || opcode == OPCODE_whole_floor_divide || opcode == OPCODE_whole_mod;
 }
 
+static int reads_integers(int opcode)
+{
+    return (opcode >= OPCODE_whole_add && opcode <= OPCODE_float32_of_whole) || opcode == OPCODE_whole_argmax
+        || opcode == OPCODE_whole_argmin || opcode == OPCODE_whole_argsort || opcode == OPCODE_index;
+}
+
+static int writes_integers(int opcode)
+{
+    const int is_conversion = opcode == OPCODE_int64_of_float || opcode == OPCODE_int32_of_float;
+    if (opcode == OPCODE_float64_of_whole || opcode == OPCODE_float32_of_whole) return 0;
+    return is_conversion || reads_integers(opcode);
+}
+
 static int has_vector(int opcode)
 {
     const int is_matrix = opcode >= OPCODE_product && opcode <= OPCODE_inverse;
@@ -73,10 +87,10 @@ static int generate(Bytes *bytes, int32_t *at, int k, const int *starts)
         const int far = next(bytes) % 8;
         stride[i] = far == 0 ? 0 : far < 5 ? 1 : far - 4; /* 0 to 3 */
         const int span = (n ? n - 1 : 0) * stride[i];
-        operand[i] = CELLS + next(bytes) % (SPAN - span);
+        operand[i] = (reads_integers(opcode) ? WHOLES : CELLS) + next(bytes) % (SPAN - span);
         if (far == 7 && is_vector) operand[i] += span, stride[i] = -stride[i];
     }
-    int32_t out = is_vector ? OUT : CELLS + next(bytes) % SPAN;
+    int32_t out = is_vector ? OUT : (writes_integers(opcode) ? WHOLES : CELLS) + next(bytes) % SPAN;
     if (divides(opcode)) operand[1] = DIVISORS + next(bytes) % 8, stride[1] = 0;
     if (opcode == OPCODE_int64_of_float || opcode == OPCODE_int32_of_float)
         operand[0] = SMALL + next(bytes) % 8, stride[0] = 0;
@@ -98,7 +112,7 @@ static int generate(Bytes *bytes, int32_t *at, int k, const int *starts)
         out = COUNTERS + k, operand[0] = starts[k] - starts[first], operand[1] = 1, operand[2] = next(bytes) % 4;
     }
     if (opcode == OPCODE_unless) operand[0] = SHORT;
-    if (opcode == OPCODE_index) operand[1] = 1 + next(bytes);
+    if (opcode == OPCODE_index) operand[1] = 50 + next(bytes);
     const int32_t words[] = {
         opcode + VECTOR * is_vector, out, operand[0], operand[1], operand[2], n, stride[0], stride[1], stride[2],
     };
@@ -220,14 +234,17 @@ static void check(Bytes *bytes)
     /* Memory and code have exactly their size, so sanitizers see each access beyond. */
     const int shift = next(bytes) % 8;
     double *room = calloc(SIZE + shift, 8), *memory = room + shift, *other = malloc(8 * SIZE);
-    for (int i = 0; i < 8; i++) memory[DIVISORS + i] = cell(i < 4 ? i + 1 : -(i + 2) * 1000), memory[SMALL + i] = 2.5 * i - 9;
+    for (int i = 0; i < 8; i++) {
+        memory[DIVISORS + i] = cell(i < 4 ? i + 1 : -(i + 2) * 1000);
+        memory[SMALL + i] = 2.5 * i - 9;
+    }
     for (int i = 0; i < LARGEST; i++) memory[INDICES + i] = cell(i * 7 % 3);
     uint32_t state = (uint32_t) next(bytes) * 256 + (uint32_t) next(bytes); /* few bytes, as instructions need many */
     for (int i = CELLS; i < SIZE; i++) {
         state = state * 1664525u + 1013904223u;
         const int x = (int) (state >> 24);
         const double odd[] = {0.0, -0.0, NAN, INFINITY, -INFINITY, 5e-324, 1e308, 1};
-        memory[i] = x < 8 ? odd[x] : x < 64 ? cell(x - 40) : (x - 160) / 4.0;
+        memory[i] = i >= WHOLES ? cell(x < 8 ? INT64_MIN + x : x - 60) : x < 8 ? odd[x] : (x - 130) / 4.0;
     }
     memcpy(other, memory, 8 * SIZE);
 
