@@ -126,7 +126,7 @@ def results_of_operations(native, has_nan):
     found, rng = {}, np.random.default_rng(0)
     numbers = NUMBERS_TRIED if has_nan else np.nan_to_num(NUMBERS_TRIED, nan=3.0, posinf=np.inf, neginf=-np.inf)
     n = len(numbers)
-    for name, operation in OPERATIONS.items():
+    for name in OPERATIONS:
         is_whole, size = name.startswith("whole_") or name == "narrow" or name.endswith("of_whole"), n * n
         x, y = np.repeat(np.arange(n), n), np.tile(np.arange(n), n)
         if is_whole:

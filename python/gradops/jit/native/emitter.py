@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from .instructions import CALLS, FUNCTION_NUMBERS, LONG, OPERATIONS, ROWS

@@ -23,9 +23,12 @@ import numpy as np
 
 WHOLES = (np.dtype("int64"), np.dtype("int32"))
 
+_COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+_CONVERSIONS = ("narrow", "float64_of_whole", "float32_of_whole", "int64_of_float", "int32_of_float")
 _OF_ONE = ("negative", "absolute", "sign", "bitwise_not")
 _LIKE = """add subtract multiply negative absolute sign maximum minimum fmax fmin bitwise_and bitwise_or bitwise_xor
-bitwise_not left_shift right_shift fmod floor_divide mod equal not_equal less less_equal greater greater_equal""".split()
+bitwise_not left_shift right_shift fmod floor_divide mod""".split()
+_LIKE += _COMPARISONS
 """Instructions for floats that have an integer counterpart; divisors must not be 0 or -1, see the lowering rules."""
 
 _UNCHANGED = ("floor", "ceil", "trunc", "rint", "copy", "where")
@@ -94,9 +97,6 @@ FUSED: dict[str, Operation] = {
 
 SIDE_BY_SIDE = ("add", "subtract", "multiply", "divide", "negative", "copy", "absolute", "sqrt")
 """Operations with extra loops for contiguous operands, compiled with the interpreter."""
-
-_COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
-_CONVERSIONS = ("narrow", "float64_of_whole", "float32_of_whole", "int64_of_float", "int32_of_float")
 
 OPERATIONS: dict[str, Operation] = {
     "add": Operation(np.add),
@@ -249,8 +249,8 @@ ROUTINES: dict[str, str] = {
 VECTOR_FUNCTIONS = 3
 """The number of opcode 0's vector instruction in the machine's table of functions; the others follow.
 
-Entries 0 and 1 are ``feclearexcept`` and ``fetestexcept``, and entry 2 is the mask of the floating-point exceptions that
-NumPy warns about (``runtime/functions.h``).
+Entries 0 and 1 are ``feclearexcept`` and ``fetestexcept``, and entry 2 is the mask of the floating-point exceptions
+that NumPy warns about (``runtime/functions.h``).
 """
 
 ROUTINE_NUMBERS: dict[str, int] = {name: i for i, name in enumerate(ROUTINES, VECTOR_FUNCTIONS + VECTOR)}

@@ -29,7 +29,7 @@ QUIET = f"declare <8 x i1> @llvm.experimental.constrained.fcmp.v8f64({EIGHT}, {E
 
 
 def wide(source: str) -> str:
-    """Return IR (:func:`.machine.meaning`, or the declaration of an intrinsic) rewritten for vectors of eight numbers."""
+    """Return IR, of :func:`.machine.meaning` or an intrinsic's declaration, rewritten for vectors of eight numbers."""
     source = re.sub(r"\b(double|i1|i64)\b", rf"<{LANES} x \1>", source).replace(".f64(", f".v{LANES}f64(")
     source = re.sub(r"fcmp ([ou][lg][te]) (<[^>]*>) (\S+), (.*)", _QUIET, source)
     source = re.sub(r"(?<= )-?\d+(?=,|$)", lambda found: constant_vector(found[0], "i64"), source, flags=re.MULTILINE)

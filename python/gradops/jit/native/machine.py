@@ -1,7 +1,8 @@
 """Compile and load the native machine, and call functions in it.
 
-:func:`machine` returns the :class:`Machine`, or None without native code. The package's own :func:`lowered` asks for it,
+:func:`machine` returns the :class:`Machine`, or None without native code. The package's :func:`lowered` asks for it,
 and :class:`.run.Run`, :class:`.tile_run.Tiles`, :mod:`.records` and the sparse solvers call its functions.
+
 
 LLVM comes from the optional package ``llvmlite``, which Numba uses and which is imported when a program is first
 compiled. Numba could do the same work, but takes half a second to import, longer than most programs take to compile.
