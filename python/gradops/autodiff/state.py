@@ -15,10 +15,11 @@ If nothing is attached, each costs one look at an empty container.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from itertools import count
 from typing import Any, NamedTuple
@@ -64,6 +65,16 @@ watchers: list[Callable] = []
 
 packers: list[Callable] = []
 """Functions from the values a node saves to those it keeps; a checkpoint's comes first, while its arrays are alive."""
+
+
+@contextlib.contextmanager
+def watching(see: Callable, by: list[Callable] = watchers) -> Iterator[None]:
+    """A scope that calls ``see`` for what ``by`` sees, one of the lists above."""
+    by.append(see)
+    try:
+        yield
+    finally:
+        by.remove(see)
 
 
 class Kept:

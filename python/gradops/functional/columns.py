@@ -19,11 +19,12 @@ import numpy as np
 
 from .. import ops
 from .._tree import map_items
-from ..autodiff.graph import PICK, nodes_of
+from ..autodiff.graph import nodes_of
 from ..autodiff.variable import data_of, is_active
 from ..jit.array import Place, Traced, frozen
 from ..jit.liveness import needed_rows
 from ..jit.operations import COPY, NumberOperation, determinant_quotient, number_operation, plain_operation
+from ..jit.rolling import is_recorded_by_ops
 from ..jit.scalar_rules import kernel_of
 from ..jit.steps import Step, places
 from ..jit.table import OWN, Rows
@@ -68,18 +69,13 @@ def by_columns(inputs: Sequence, y) -> Callable | None:
     # An op of several rows may have its own derivative rule, so it counts as one step; among single numbers it cannot.
     if size < FEWEST or program.composed and not program.composed.keys().isdisjoint(numbers.places.tolist()):
         return None
-    if {node.name for node in nodes_of([y])} - rows.names().keys() - _composed_names(program, rows) - _TAPE_NODES:
+    if not is_recorded_by_ops(program, rows, nodes_of([y])):
         return None
     try:
         found = _Columns(program, [data_of(x).place for x in inputs], rows, output.place)
     except _Unfit:
         return None
     return found if SHARE * len(found.groups) < size else None
-
-
-def _composed_names(program, rows: Rows) -> set[str]:
-    """Return the names of the ops of several rows, which have their own derivative rule, among the rows."""
-    return {program.composed[place].name for place in program.composed.keys() & set(rows.places.tolist())}
 
 
 class _Group:
@@ -512,8 +508,6 @@ def _total(count: int, added: int, terms):
     return parts[0] if added else -parts[0]
 
 
-_TAPE_NODES = frozenset(("scalars", PICK.name, "numbers"))
-"""Names of the tape's nodes that are not ops."""
 _OPERAND = object()
 _ELEMENTS = {"set_at": (0, 2), "stack": (0,), "concatenate": (0,)}
 """For ops that combine the elements of several tensors, the positions of these arguments."""

@@ -7,6 +7,7 @@ the gradient gets the structure of the argument again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, overload
 
 import numpy as np
@@ -22,6 +23,7 @@ from ..flow.elementary import gradient_of
 from ..flow.gradient_functions import is_tensor
 from ..flow.signatures import Arguments
 from ..ops import _checks, conversion
+from ..ops._structures import recorded
 
 if TYPE_CHECKING:
     from .._functions import All, Differentiable, Slope
@@ -108,7 +110,10 @@ def _value_and_gradient(f: Callable, argnums, has_aux: bool, name: str) -> Calla
         box: dict[str, Any] = {}
 
         def run(*xs):
-            result = differentiated(xs, f, *_tree.filled(args, chosen, _tree.unflatten(form, xs)), **kwargs)
+            call = partial(differentiated, xs, f, *_tree.filled(args, chosen, _tree.unflatten(form, xs)), **kwargs)
+            result = recorded("natural", xs, call)
+            if result is NotImplemented:
+                result = call()
             if has_aux:
                 if not isinstance(result, (tuple, list)) or len(result) != 2:
                     raise GradientError("`f` must return a pair of a scalar and anything else with `has_aux`.")

@@ -42,12 +42,12 @@ def checks() -> bool:
     return config.check() != "off"
 
 
-def agree(got: list, want: list, rounded: Callable[[Callable], list] | None = None, rows: int = 1) -> bool:
+def agree(got: list, want: list, rounded: Callable[[Callable], list] | None = None, rows: float = 1) -> bool:
     """True if results equal the reference executor's, up to rounding.
 
     Args:
         rounded: the reference executor as a function of a :class:`Rounding`; without it the bits must be the same.
-        rows: the number of rows that it runs.
+        rows: the number of rows that it runs, each as often as it runs.
     """
     if len(got) != len(want):
         return False
@@ -153,7 +153,7 @@ def _are_of_one_kind(x, y) -> bool:
     return isinstance(x, (np.ndarray, np.generic)) and x.shape == y.shape and x.dtype == y.dtype
 
 
-def _are_close(x: Any, y: Any, rows: int) -> bool:
+def _are_close(x: Any, y: Any, rows: float) -> bool:
     """True if results are equal, or differ by the rounding to expect of a number of rows; 0 stands for equal bits."""
     if not isinstance(y, (np.ndarray, np.generic)) or not isinstance(x, (np.ndarray, np.generic)):
         return x is y or type(x) is type(y) and bool(np.all(x == y))
@@ -165,7 +165,7 @@ def _are_close(x: Any, y: Any, rows: int) -> bool:
         return True
     if not rows:
         return False
-    units = CLOSE * math.isqrt(rows) if y.dtype.char in "dD" else CLOSE
+    units = CLOSE * math.sqrt(rows) if y.dtype.char in "dD" else CLOSE
     a, b = np.asarray(x), np.asarray(y)
     with np.errstate(all="ignore"):
         differs = ~_are_same(a, b)

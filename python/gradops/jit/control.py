@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,12 @@ from ..autodiff.state import read
 from ..autodiff.variable import Variable, data_of, edges_of, is_active, wrap
 from ..errors import ArgumentError, JitError
 from ..ops import control, conversion, elementwise
-from . import loops, native
+from . import loops, native, rolling
 from .agreement import agree, checks, report
 from .array import Traced
 from .dependencies import Captured
 from .program import Program
+from .reference import Reference
 from .subprograms import Body, call, is_absent, is_differentiable, recorded, zeros_for
 
 FEWEST = 4
@@ -67,6 +68,11 @@ class Recorder:
         except Exception:  # the function reads the counter, or changes its closure in R
             captured.refuse_changes()
             return NotImplemented
+
+    def natural(self, inputs: Sequence, function: Callable):
+        """Return ``function()``, the value of a function of variables, recorded as its derivatives need it."""
+        is_traced = all(isinstance(x, Variable) and isinstance(x.data, Traced) for x in inputs)
+        return rolling.rolled(self.program, inputs, function) if is_traced and not self.unrolled else function()
 
     def branch(self, op: str, index, functions: list[Callable]):
         return branch(self.program, op, index, functions) if _is_array(index) else NotImplemented
@@ -135,9 +141,9 @@ class Branch:
         i = self._chosen(index)
         return self.bodies[i].reference().outputs_for(held[i], rounding)
 
-    def reference_seconds(self) -> float:
-        """Return an estimate of the time of :meth:`reference_results`."""
-        return max(body.reference().seconds() for body in self.bodies)
+    def reference_cost(self, measure: Callable[[Reference], float]) -> float:
+        """Return an estimate of what :meth:`reference_results` costs, given a measure of one run of a body."""
+        return max(measure(body.reference()) for body in self.bodies)
 
     def _chosen(self, index) -> int:
         return max(0, min(int(index), len(self._functions) - 1))
@@ -285,10 +291,10 @@ class While:
     def bodies(self) -> list[Body]:
         return [self.condition, self.body]
 
-    def reference_seconds(self) -> float:
-        """Return an estimate of the time of :meth:`reference_results`."""
+    def reference_cost(self, measure: Callable[[Reference], float]) -> float:
+        """Return an estimate of what :meth:`reference_results` costs, given a measure of one run of a body."""
         steps = ROWS if self.bound is None else min(self.bound, ROWS)
-        return steps * (self.condition.reference().seconds() + self.body.reference().seconds())
+        return steps * (measure(self.condition.reference()) + measure(self.body.reference()))
 
     def _stepped(self, state, held_by_condition, held, bound: int | None, rounding: Callable | None = None):
         """Return the state after at most ``bound`` iterations, and True if the condition no longer holds."""

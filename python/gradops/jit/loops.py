@@ -21,6 +21,7 @@ from . import native
 from .agreement import agree, checks, report
 from .array import Traced
 from .program import Program
+from .reference import Reference
 from .subprograms import Body, call, is_absent, is_differentiable, recorded, zeros_for
 
 
@@ -133,9 +134,9 @@ class Loop:
     def bodies(self) -> list[Body]:
         return [self.body]
 
-    def reference_seconds(self) -> float:
-        """Return an estimate of the time of :meth:`reference_results`."""
-        return self.count * self.body.reference().seconds()
+    def reference_cost(self, measure: Callable[[Reference], float]) -> float:
+        """Return an estimate of what :meth:`reference_results` costs, given a measure of one run of a body."""
+        return self.count * measure(self.body.reference())
 
     def _run_rows(self, body: Callable, state, rows, held, order: range) -> list:
         n = self.carries
@@ -169,7 +170,7 @@ class Loop:
             if native_results is None:
                 return True  # native code leaves these rows to NumPy
             want = selected_rows(self.reference_results(state, rows, held, None, order))
-        if agree(selected_rows(native_results), want, rounded):
+        if agree(selected_rows(native_results), want, rounded, len(order) * self.body.reference().executed_rows()):
             return True
         report("`scan` in native code", stacklevel=4)
         return False

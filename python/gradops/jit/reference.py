@@ -117,8 +117,15 @@ class Reference:
 
     def seconds(self) -> float:
         """Return an estimate of the time of a call."""
-        loops = sum(what.pattern[0].reference_seconds() for what in self.rows.operations if is_control(what))
-        return STEP * len(self.rows) + ELEMENT * self._elements + loops
+        return STEP * len(self.rows) + ELEMENT * self._elements + self._in_control(Reference.seconds)
+
+    def executed_rows(self) -> float:
+        """Return an estimate of the number of rows that a call runs, where a loop runs those of its body repeatedly."""
+        return len(self.rows) + self._in_control(Reference.executed_rows)
+
+    def _in_control(self, measure: Callable[[Reference], float]) -> float:
+        """Return the sum of a measure over the loops and branches among the rows."""
+        return sum(what.pattern[0].reference_cost(measure) for what in self.rows.operations if is_control(what))
 
     def _last_uses(self, places: set[int]) -> dict[int, list[int]]:
         """Return the places, among those given, that no later row reads, by the first result of the row."""

@@ -31,10 +31,11 @@ from ...errors import JitError
 from ...jit.array import Traced
 from ...jit.compiled import Compiled
 from ...jit.liveness import needed_rows
+from ...jit.rolling import is_natural
 from ..columns import by_columns
 from ..matrices import hvp
 from ..reverse import grad, value_and_grad
-from . import patterns, traces
+from . import patterns
 from .hessian import SparseHessian
 from .separable import AffineParts, SeparableHessian
 from .strategy import hessian_plan
@@ -126,7 +127,7 @@ class Shared:
     def _value(self, f, inputs: tuple):
         """Return the likelihood, vectorized if that takes far fewer operations."""
         left: list = []  # variables that the likelihood takes as constants
-        with traces.watching(left.append, state.readers), traces.watching(left.append, state.leavers):
+        with state.watching(left.append, state.readers), state.watching(left.append, state.leavers):
             value = differentiated(inputs, f, *inputs)
         found = None if left else by_columns(inputs, value)
         return value if found is None else found(*inputs)
@@ -153,7 +154,7 @@ class Shared:
     def _all(self, f, theta, u, along):
         inputs = fresh(theta), fresh(u)
         with ensured_recording():
-            with traces.watching(_refuse_unnatural):
+            with state.watching(_refuse_unnatural):
                 value = self._value(f, inputs)
                 parts = AffineParts(value, inputs[1], along)
                 if uses_ends := self._takes_parts(parts):
@@ -185,7 +186,7 @@ def _needs(y, x: Any) -> bool:
 
 
 def _refuse_unnatural(node) -> None:
-    if not traces.is_natural(node.rule):
+    if not is_natural(node.rule):
         raise JitError("a likelihood with a custom derivative is not compiled from one trace.")
 
 

@@ -18,11 +18,11 @@ from ...autodiff.modes import recording
 from ...autodiff.variable import data_of, is_active
 from ...errors import ArgumentError, ArgumentTypeError, GradientError
 from ...jit.compiled import Compiled
+from ...jit.rolling import is_natural
 from ..point import Point, is_complex
 from ..structured import Flat, tensors_of
 from .patterns import Found, blocks, pattern
 from .strategy import hessian_plan
-from .traces import is_natural, watching
 
 
 def sparse_jacobian(at: Point, jvp: Callable, vjp: Callable, create_graph: bool, strict: bool, strategy: str | None):
@@ -123,7 +123,7 @@ def _compiled(func: Callable, product: Callable, count: int) -> Compiled:
 
     def traced(*arguments):
         seen["natural"] = True
-        with watching(lambda node: seen.update(natural=seen["natural"] and is_natural(node.rule))):
+        with state.watching(lambda node: seen.update(natural=seen["natural"] and is_natural(node.rule))):
             return list(_listed(product(watched, arguments[:count], arguments[count:])[1]))
 
     def analyse(program, outputs):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ... import ops
-from ...autodiff import engine, pushforward
+from ...autodiff import engine, pushforward, state
 from ...autodiff.graph import AccumulateGrad, GradientEdge, Node, key, nodes_of
 from ...autodiff.variable import Variable, attach, data_of, wrap
 from . import patterns, traces
@@ -89,7 +89,7 @@ class AffineParts:
             if moved(node):
                 moving.add(node.seq)
 
-        with traces.watching(note):
+        with state.watching(note):
             for node in nodes:
                 given = moved(node)
                 if not given:

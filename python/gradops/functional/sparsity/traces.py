@@ -1,34 +1,17 @@
-"""Observers of what a trace records, and products with several vectors that are recorded as one batch."""
+"""Products with several vectors that are recorded as one batch."""
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 
 import numpy as np
 
 from ... import ops
-from ...autodiff import inplace, record, state
+from ...autodiff import record, state
 from ...autodiff.cotangents import whole
 from ...autodiff.graph import Node, Rule, key
 from ...autodiff.variable import data_of, is_active, wrap
-from ...jit import scalars
 from .. import batched
-
-
-@contextlib.contextmanager
-def watching(watch: Callable, watchers: list = state.watchers):
-    """A scope that calls ``watch`` with the node of each recorded operation; ``watchers`` may be another list."""
-    watchers.append(watch)
-    try:
-        yield
-    finally:
-        watchers.remove(watch)
-
-
-def is_natural(rule) -> bool:
-    """True for gradops' own derivatives, False for custom ones."""
-    return rule.vjp is None or rule.vjp.__module__ in (record.__name__, inplace.__name__, scalars.__name__)
 
 
 def together(move: Callable, seeds: list[np.ndarray]):
@@ -55,7 +38,7 @@ def together(move: Callable, seeds: list[np.ndarray]):
                 if not all(within):
                     node.rule = _summed(node.rule, within, count, level)
 
-        with watching(note):
+        with state.watching(note):
             found = move(*own)
     rows = batched.members(data_of(found), count, level)
     if not is_active(found):
