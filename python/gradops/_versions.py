@@ -48,7 +48,10 @@ def facts() -> dict[str, str]:
     found |= {name: _backend(name) for name in backends.NAMES}
     found |= {name: _version(name) or "not installed" for name in ("scipy", "llvmlite")}
     found |= {name: version for name in _BESIDE if (version := _version(name))}
-    found["native code"] = "yes" if machine.machine() else f"no: {machine.why_not()}"
+    native = machine.machine()
+    found["native code"] = f"no: {machine.why_not()}" if native is None else "yes"
+    if native is not None and not native.compiles:
+        found["native code"] = f"yes, but loops are not compiled: {machine.why_not()}"
     found["cache folder"] = str(cache.directory() or "none: compiled code is not stored")
     found["settings"] = f"backend {config.backend()}, floatx {dtypes.floatx()}, check {config.check()}"
     found |= {name: value for name, value in sorted(os.environ.items()) if name.startswith("GRADOPS_")}

@@ -13,7 +13,7 @@ from scipy import special
 from gradops import backends, ops, value_and_grad
 from gradops.autodiff import profiler
 from gradops.jit import jit
-from gradops.jit.native import instructions, machine, registry
+from gradops.jit.native import instructions, loop_compiler, machine, registry, tile_run
 from gradops.scipy import special as special_ops
 
 here = machine.machine() is not None
@@ -678,7 +678,39 @@ def test_vector_instructions_have_the_bits_of_those_on_numbers(name):
             words = [[number, 450 + i, *(cells + i * strides)] for i in range(n)]
             for code, of in ((np.ravel(words), on_numbers), ([], on_vectors)):
                 if of is on_vectors:
-                    code = [found.vector(number), 450, *cells, n, *strides, 0]
+                    code = [found.vector(number), 450, *cells, n, *strides]
                 code = np.append(code, instructions.END).astype(np.intc)
                 found.run(code.ctypes.data, of.ctypes.data, found.functions)
             np.testing.assert_array_equal(on_vectors.view(np.int64), on_numbers.view(np.int64))
+
+
+@needs_machine
+@pytest.mark.parametrize("part", ["vector instruction", "hot loop", "large arrays"])
+def test_native_code_that_llvm_cannot_compile_is_not_used(part, monkeypatch):
+    real, own = machine._object_code, machine.machine.__wrapped__()
+
+    def fail(binding, text, *arguments, **keywords):
+        if bool(text) == (part != "vector instruction"):
+            raise RuntimeError("no registers are left")
+        return real(binding, text, *arguments, **keywords)
+
+    def f(x):
+        if part == "large arrays":
+            return ops.sum(ops.exp(x) * x - ops.tanh(x))
+        loop = ops.fori_loop(0, 5, lambda i, state: state * 0.5 + x[i], ops.sum(x))
+        return loop + ops.sum(ops.argsort(x * 2) * x) if part == "vector instruction" else loop
+
+    monkeypatch.setattr(loop_compiler, "WORTH", 1)
+    monkeypatch.setattr(tile_run, "WORTH", 1)
+    x = np.linspace(-1, 2, 20_000 if part == "large arrays" else 20)
+    wanted = value_and_grad(f)(x)
+    monkeypatch.setattr(machine, "_object_code", fail)
+    monkeypatch.setattr(machine, "machine", lambda: own)
+    monkeypatch.setenv("GRADOPS_CACHE", "off")
+    compiled = jit(value_and_grad(f))
+    with pytest.warns(RuntimeWarning, match="LLVM cannot compile .*no registers are left"):
+        results = [compiled(x) for _ in range(3)]
+    for value, gradient in results:
+        np.testing.assert_allclose(value, wanted[0], rtol=1e-13)
+        np.testing.assert_allclose(gradient, wanted[1], rtol=1e-13)
+    assert ("none native: LLVM cannot compile" in compiled.explain()) == (part == "vector instruction")

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from gradops.jit.native import cache, emitter, instructions, machine
+from gradops.jit.native import cache, instructions, machine
 
 needs_machine = pytest.mark.skipif(machine.machine() is None, reason="llvmlite is not installed")
 posix = pytest.mark.skipif(not hasattr(os, "getuid"), reason="owners and modes of files are POSIX's")
@@ -195,7 +195,7 @@ def test_key_covers_everything_that_determines_the_code(monkeypatch):
     assert (
         len({first, key("another", features), key(processor, features + ",-avx"), key(processor[:-1], features)}) == 4
     )
-    for module in (machine, emitter, instructions):  # the first contains LLVM's options
+    for module in (machine, instructions):  # the first contains LLVM's options
 
         def changed(path, module=module):
             return read(path) + b" " * (str(path) == module.__file__)

@@ -81,7 +81,16 @@ static int32_t run(const int32_t *code, double *memory, const Functions *functio
     return *memory += 1, called++, *code;
 }
 
-static const Functions functions = {clear, test, dgemm, dgetrf, dgetrs, dgetri, exp, log1p, fmod};
+static const struct {
+    Functions head;
+    double (*of_one)(double, int), (*of_two)(double, double, int);
+} table = {
+    {.clear = clear, .test = test, .exceptions = NEW | OLD, .dgemm = dgemm, .dgetrf = dgetrf, .dgetrs = dgetrs,
+     .dgetri = dgetri, .exp = exp, .log1p = log1p, .fmod = fmod},
+    one, two,
+};
+
+static const Functions *const functions = &table.head;
 
 static double number(Bytes *bytes)
 {
@@ -92,8 +101,8 @@ static double number(Bytes *bytes)
 
 static void check_numbers(Bytes *bytes)
 {
-    const double x = number(bytes), y = number(bytes), rest = modulo(x, y, &functions);
-    const double whole = floor_divided(x, y, &functions);
+    const double x = number(bytes), y = number(bytes), rest = modulo(x, y, functions);
+    const double whole = floor_divided(x, y, functions);
     if (isfinite(x) && isfinite(y) && y != 0) {
         require(rest == 0 ? signbit(rest) == signbit(y) : (rest < 0) == (y < 0), "the remainder's sign");
         require(fabs(rest) <= fabs(y), "the remainder's size"); /* equal if the dividend is tiny */
@@ -103,12 +112,13 @@ static void check_numbers(Bytes *bytes)
     } else if (y != 0 || isnan(x)) {
         require(isnan(rest) == (isnan(x) || isnan(y) || isinf(x)), "which remainders are NaN");
     }
-    const double both = logaddexp(x, y, &functions);
+    const double both = logaddexp(x, y, functions);
     require(isnan(both) == (isnan(x) || isnan(y)), "which logarithms are NaN");
     if (!isnan(both)) require(both >= fmax(x, y) && both <= fmax(x, y) + 0.7, "the logarithm of a sum");
 
+    const int64_t last = sizeof *functions / sizeof(void *);
     raised = OLD;
-    const double a = scipy1(x, NEW | OLD, one, &functions), b = scipy2(x, y, NEW | OLD, two, &functions);
+    const double a = scipy1(x, last, functions), b = scipy2(x, y, last + 1, functions);
     require(raised == (OLD | OTHER), "the exceptions of SciPy");
     require((a == x + 1 && (b == a * y || isnan(b))) || isnan(a), "the results of SciPy");
 }
@@ -120,7 +130,7 @@ static void check_matrices(Bytes *bytes)
     double *x = malloc(8 * m * k), *y = malloc(8 * k * n), *out = malloc(8 * m * n);
     for (int i = 0; i < m * k; i++) x[i] = next(bytes) - 128;
     for (int i = 0; i < k * n; i++) y[i] = next(bytes) - 128;
-    product(x, y, out, m, k, n, turn_x ? -m : k, turn_y ? -k : n, &functions);
+    product(x, y, out, m, k, n, turn_x ? -m : k, turn_y ? -k : n, functions);
     for (int i = 0; i < m; i++) {
         for (int j = 0; j < n; j++) {
             double sum = 0;
@@ -134,11 +144,11 @@ static void check_matrices(Bytes *bytes)
     for (int i = 0; i < n; i++) wanted = matrix[i] > 0 ? -wanted : wanted;
     info = next(bytes) % 3;
     raised = OLD;
-    factor(matrix, rows, &is_regular, &sign, n, &functions, NEW | OLD);
+    factor(matrix, rows, &is_regular, &sign, n, functions);
     require(is_regular == (info == 0) && sign == wanted, "what a factor tells");
-    solved(right, matrix, rows, k, n, turn_x, &functions, NEW | OLD);
+    solved(right, matrix, rows, k, n, turn_x, functions);
     require(right[n * k - 1] == (turn_x ? matrix[0] : rows[0]), "the solution");
-    inverse(matrix, rows, room, n, &functions, NEW | OLD);
+    inverse(matrix, rows, room, n, functions);
     require(raised == OLD && matrix[n - 1] == rows[n - 1], "the exceptions of LAPACK");
     void *all[] = {x, y, out, matrix, right, room, rows};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
@@ -157,7 +167,7 @@ static void check_parts(Bytes *bytes)
     for (int i = 0; i < count && !(wanted & FAILED); i++, last++) wanted |= results[i];
     double memory = 0;
     called = 0;
-    require(parts(table, count, &functions, &memory) == (wanted & FAILED ? FAILED : wanted), "the parts' exceptions");
+    require(parts(table, count, functions, &memory) == (wanted & FAILED ? FAILED : wanted), "the parts' exceptions");
     require(called == last && memory == last, "which parts are executed");
 }
 

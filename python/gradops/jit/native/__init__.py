@@ -5,7 +5,7 @@ compiled function. :func:`alone` compiles a single loop; ``jit/loops.py`` and ``
 are not part of a native run.
 
 Three words recur. A *slot* (``Place``) is the number of a value in a program. The *machine* is a bytecode interpreter
-in LLVM IR and C, which LLVM compiles once for each processor. A *cell* is an index into the machine's memory, a flat
+in C, which LLVM compiles once for each processor. A *cell* is an index into the machine's memory, a flat
 array of 8-byte numbers: each run of native steps has its own.
 
 Steps on single numbers and small arrays become bytecode:
@@ -15,18 +15,18 @@ Steps on single numbers and small arrays become bytecode:
   handles operations on single numbers many at a time, and ``peephole`` merges instructions.
 - ``registry`` has a lowering rule for each op; ``rules``, ``products``, ``positions`` (gather and scatter), ``systems``
   (linear solves) and ``loops`` define these rules.
-- ``instructions`` defines each opcode; ``machine_source``, ``machine_parts`` and ``emitter`` hold the IR of the
-  interpreter and of vector instructions, which ``machine`` compiles and ``cache`` stores on disk.
+- ``instructions`` lists the opcodes. The interpreter and vector instructions are C in ``runtime``, which ``machine``
+  compiles and ``cache`` stores on disk.
 - ``run`` calls the interpreter, repeats a call with NumPy if NumPy would warn, and reports what is native and why the
   rest is not.
-- ``loop_compiler`` compiles hot loops of bytecode to machine code.
+- ``loop_compiler`` compiles hot loops of bytecode to machine code, for which ``emitter`` writes LLVM IR.
 
 Steps on large arrays are fused instead. ``tiles`` finds groups of steps that can share one pass over the data,
 ``tile_plan`` writes their instructions, which call inner loops of ufuncs, and ``tile_run`` calls the function that
 executes them tile by tile, in threads. ``tile_compiler`` compiles hot groups, several instructions as one loop.
 
-``records`` records operations on single numbers in bulk. Its functions, those that the interpreter calls, the one that
-executes tiles, inner loops that NumPy lacks, and sparse Cholesky factorization are C in ``runtime``.
+``records`` records operations on single numbers in bulk. Its functions, the one that executes tiles, inner loops that
+NumPy lacks, and sparse Cholesky factorization are also C in ``runtime``.
 """
 
 from __future__ import annotations
@@ -65,8 +65,12 @@ def lowered(program: Program, rows: Rows, wanted: set[int]) -> tuple[list[Step],
     found = machine.machine()
     if found is None or not program.root.is_native:
         return list(rows), Explained(len(rows), [], {}, "native=False" if found else machine.why_not())
-    steps = _tiled(program, rows.stretches(), wanted, found)
-    new, refused = _lowered(program, rows, steps, wanted, found)
+    try:
+        steps = _tiled(program, rows.stretches(), wanted, found)
+        new, refused = _lowered(program, rows, steps, wanted, found)
+    except machine.NotCompiled as error:
+        machine.warn(f"a compiled function runs without native code: {error}")
+        return list(rows), Explained(len(rows), [], {}, str(error))
     refused = Counter({key: times for key, times in refused.items() if key[0] != NATIVE})
     return new, Explained(len(rows), [s.function for s in new if isinstance(s.function, (Run, Tiles))], refused)
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .instructions import FUNCTIONS, NUMBERS, OPERATIONS, ROWS, SHORT, WHOLES, integer_instruction
-from .machine import Machine, exceptions
+from .machine import Machine
 
 Cells = "int | np.ndarray"
 """The cell of a number, or an array's cells, in an array of its shape."""
@@ -27,8 +27,6 @@ BOOL = np.dtype("bool")
 _ROUNDED = {FLOATS[1]: "single", WHOLES[1]: "narrow"}
 """The instruction that rounds or wraps a result to its dtype; memory holds only float64 and int64."""
 
-_EXCEPTIONS = sum(exceptions().values())
-"""The mask of floating-point exceptions that the instructions on matrices clear."""
 
 _FEW = 4
 """The largest number of elements that are copied, or in loops computed, by one scalar instruction each."""
@@ -271,7 +269,7 @@ class Code:
         out = self.new((len(x), y.shape[1]))
         (a, sa), (b, sb) = self._matrix(x), self._matrix(y)
         number = self.machine.vector(NUMBERS["product"])
-        self.words.extend((number, int(out[0, 0]), a, b, y.shape[0], len(x), sa, sb, y.shape[1], 0))
+        self.words.extend((number, int(out[0, 0]), a, b, y.shape[0], len(x), sa, sb, y.shape[1]))
         return out
 
     def factor(self, a: np.ndarray) -> Factor:
@@ -281,7 +279,7 @@ class Code:
             n = len(a)
             found = Factor(self._column_major(a), int(self.new((n,))[0]), self.new(), self.new())
             self._factors[a.tobytes()] = found
-            words = (found.matrix[0, 0], found.rows, found.regular, found.sign, n, 0, 0, 0, _EXCEPTIONS)
+            words = (found.matrix[0, 0], found.rows, found.regular, found.sign, n, 0, 0, 0)
             self.words.extend(map(int, (self.machine.vector(NUMBERS["factor"]), *words)))
         return found
 
@@ -291,7 +289,7 @@ class Code:
         # systems with one factorization.
         turned = a.tobytes() not in self._factors and np.ascontiguousarray(a.T).tobytes() in self._factors
         factor, out = self.factor(np.ascontiguousarray(a.T) if turned else a), self._column_major(b)
-        words = (out[0, 0], factor.matrix[0, 0], factor.rows, out.shape[1], len(a), int(turned), 0, 0, _EXCEPTIONS)
+        words = (out[0, 0], factor.matrix[0, 0], factor.rows, out.shape[1], len(a), int(turned), 0, 0)
         self.words.extend(map(int, (self.machine.vector(NUMBERS["solved"]), *words)))
         return factor, out
 
@@ -299,7 +297,7 @@ class Code:
         """Emit a call of LAPACK that inverts a matrix; return the factor used and the cells of the inverse."""
         factor, room = self.factor(a), self.new((len(a),))
         out = self._column_major(factor.matrix)
-        words = (out[0, 0], factor.rows, room[0], 0, len(a), 0, 0, 0, _EXCEPTIONS)
+        words = (out[0, 0], factor.rows, room[0], 0, len(a), 0, 0, 0)
         self.words.extend(map(int, (self.machine.vector(NUMBERS["inverse"]), *words)))
         return factor, out
 
@@ -488,7 +486,7 @@ class Code:
     def _write_vector(self, number: int, out: int, operands: list[int], count: int, strides) -> None:
         a, b, c = (*operands, 0, 0, 0)[:3]
         sa, sb, sc = (*strides, 0, 0, 0)[:3]
-        self.words.extend((self.machine.vector(number), out, a, b, c, count, sa, sb, sc, 0))
+        self.words.extend((self.machine.vector(number), out, a, b, c, count, sa, sb, sc))
 
     def _flat(self, cells, shape: tuple[int, ...]):
         """Return the cell of a number, or the cells of an operand broadcast to ``shape`` as a vector."""

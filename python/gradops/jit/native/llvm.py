@@ -1,15 +1,13 @@
 """Write LLVM IR: values, blocks, loops and vectors of eight float64.
 
-:class:`Text` is the body of one function while :mod:`.emitter` and :mod:`.tile_compiler` write it. The IR has a
-shorthand for array elements, ``%x = double %a[%i]``, which :func:`assembled` expands.
+:class:`Text` is the body of one function while :mod:`.emitter` and :mod:`.tile_compiler` write it.
 """
 
 from __future__ import annotations
 
 import functools
-import itertools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 LANES = 8
 
@@ -26,25 +24,16 @@ def constant_vector(number: str, kind: str = "double") -> str:
 _QUIET = r"""call <8 x i1> @llvm.experimental.constrained.fcmp.v8f64(
   \2 \3, \2 \4, metadata !"\1", metadata !"fpexcept.ignore")"""
 
-DECLARED = (
-    f"declare <8 x i1> @llvm.experimental.constrained.fcmp.v8f64({EIGHT}, {EIGHT}, metadata, metadata)",
-    f"declare {EIGHT} @llvm.fabs.v8f64({EIGHT})",
-)
-"""Declarations of the intrinsics that sources returned by :func:`wide` call."""
+QUIET = f"declare <8 x i1> @llvm.experimental.constrained.fcmp.v8f64({EIGHT}, {EIGHT}, metadata, metadata)"
+"""The declaration of the comparison that sources returned by :func:`wide` call."""
 
 
 def wide(source: str) -> str:
-    """Return the source of an :class:`.Operation` rewritten for vectors of eight numbers."""
+    """Return IR, of :func:`.machine.meaning` or an intrinsic's declaration, rewritten for vectors of eight numbers."""
     source = re.sub(r"\b(double|i1|i64)\b", rf"<{LANES} x \1>", source).replace(".f64(", f".v{LANES}f64(")
-    source = re.sub(r"fcmp (o[lg][te]) (<[^>]*>) (\S+), (.*)", _QUIET, source)
+    source = re.sub(r"fcmp ([ou][lg][te]) (<[^>]*>) (\S+), (.*)", _QUIET, source)
     source = re.sub(r"(?<= )-?\d+(?=,|$)", lambda found: constant_vector(found[0], "i64"), source, flags=re.MULTILINE)
-    return re.sub(r"(?<![\w.%])(-?\d+\.\d+|0x[0-9A-F]+)", lambda found: constant_vector(found[0]), source)
-
-
-def declarations(text: str, known: Iterable[str]) -> list[str]:
-    """Return the declarations among ``known`` of functions that IR uses but does not declare."""
-    used = set(re.findall(r"@([\w.]+)\(", text)) - set(re.findall(r"declare .*@([\w.]+)\(", text))
-    return [line for line in known if re.findall(r"@([\w.]+)\(", line)[0] in used]
+    return re.sub(r"(?<![\w.%])(-?\d+\.\d+e[+-]\d+|0x[0-9A-F]+)", lambda found: constant_vector(found[0]), source)
 
 
 class Text:
@@ -71,10 +60,10 @@ class Text:
         return result
 
     def computed(self, source: str, operands: Sequence[str]) -> str:
-        """Write the source of an :class:`.Operation`; return the name of its result."""
+        """Write the IR of an operation (:func:`.machine.meaning`); return the name of its result."""
         result = self.name()
         text = source.format(r=result, t=f"{result}.", **dict(zip("xyz", operands)))
-        self.lines += [f"  {line}" for line in text.splitlines() if line]
+        self.lines += [f"  {line}" for line in text.splitlines()]
         return result
 
     def store(self, kind: str, value: str, pointer: str, more: str = "") -> None:
@@ -177,33 +166,3 @@ def inner_loop(name: str, text: Text) -> str:
     """Return the IR of a function with the signature of a ufunc's inner loop."""
     head = f"define void @{name}(ptr %arguments, ptr %count, ptr %steps, ptr %data) {{\nentry:"
     return "\n".join([head, *text.lines, "  ret void", "}", ""])
-
-
-# LLVM takes one instruction for an address and another for the load or store, each with a name. In the shorthand both
-# are `%x = double %p[%i]` or `%p[%i] = double %x`; an index may be a product, `%p[%i * %stride]`.
-
-_NAME = r"%[\w.]+"
-_PLACE = rf"(?P<array>{_NAME})\[(?P<at>[%\w.]+)( \* (?P<far>[%\w.]+))?\]"
-_READ = re.compile(rf"(?m)^ *(?P<x>{_NAME}) = (?P<type>\w+) {_PLACE}(?P<facts>.*)$")
-_WRITTEN = re.compile(rf"(?m)^ *{_PLACE} = (?P<type>\w+) (?P<x>[%\w.-]+)(?P<facts>.*)$")
-
-
-def assembled(text: str) -> str:
-    """Expand the shorthand for array elements to LLVM's instructions."""
-    numbers = itertools.count()
-
-    def addressed(found: re.Match) -> tuple[str, str]:
-        name, at, lines = f"%at${next(numbers)}", found["at"], ""
-        if found["far"]:
-            lines, at = f"  {name}.o = mul i64 {at}, {found['far']}\n", f"{name}.o"
-        return name, f"{lines}  {name} = getelementptr {found['type']}, ptr {found['array']}, i64 {at}\n"
-
-    def read(found: re.Match) -> str:
-        name, lines = addressed(found)
-        return f"{lines}  {found['x']} = load {found['type']}, ptr {name}{found['facts']}"
-
-    def written(found: re.Match) -> str:
-        name, lines = addressed(found)
-        return f"{lines}  store {found['type']} {found['x']}, ptr {name}{found['facts']}"
-
-    return _WRITTEN.sub(written, _READ.sub(read, text))

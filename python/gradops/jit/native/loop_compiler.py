@@ -16,10 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .emitter import FOLDS, OF_EXPONENTIALS, Emitter
-from .instructions import CALLS, END, FAILED, LONG, NUMBERS, OPERATIONS, ROWS, SHORT, VECTOR
-from .machine import Machine, exceptions
-from .machine_parts import INTRINSICS
+from .emitter import Emitter, Instruction, row
+from .instructions import END, FAILED, LONG, NUMBERS, ROWS, SHORT, VECTOR
+from .machine import Machine
 
 WORTH = 20_000_000
 """The number of instructions after which loops are compiled; the interpreter takes about 50 ms for them."""
@@ -33,24 +32,6 @@ LONGEST = 32
 
 MOST = 2000
 """The longest loop that is compiled, in unrolled instructions; LLVM takes a second for ten thousand."""
-
-
-class Instruction(NamedTuple):
-    """A decoded instruction.
-
-    Attributes:
-        at: the index of its first word.
-        name: its name in :data:`.NUMBERS`.
-        words: the words after the opcode.
-        size: the length of a vector instruction, else 0.
-        end: the index of the next instruction's first word.
-    """
-
-    at: int
-    name: str
-    words: tuple[int, ...]
-    size: int
-    end: int
 
 
 class Loop(NamedTuple):
@@ -161,7 +142,7 @@ def _extents(loop: Loop, code: list[Instruction], template: np.ndarray) -> list[
     found = []
     for x in loop.body:
         if x.name in ROWS:
-            kind, base, _, counter, stride, count = _row(x)
+            kind, base, _, counter, stride, count = row(x)
             if counter not in counted:
                 return None
             low, high = counted[counter]
@@ -169,27 +150,21 @@ def _extents(loop: Loop, code: list[Instruction], template: np.ndarray) -> list[
     return found
 
 
-def _row(x: Instruction) -> tuple[str, int, int, int, int, int]:
-    """Return a load's or store's kind, first cell of row 0, other cells, cell of the counter, stride and size."""
-    kind, count = ROWS[x.name]
-    out, a, counter, stride = x.words[:4]
-    base, near = (a, out) if kind == "load" else (out, a)
-    return kind, base, near, counter, x.words[5] if x.size else stride, x.size or count
-
-
 # LLVM IR.
 
 _TEXT = """
-{intrinsics}
 define i32 @loop(ptr %code, ptr %memory, ptr %functions) {{
 entry:
+  %test.p = getelementptr ptr, ptr %functions, i64 1
+  %mask.p = getelementptr ptr, ptr %functions, i64 2
   %clear = load ptr, ptr %functions
-  %exceptions = or i32 {exceptions}, 0
+  %test = load ptr, ptr %test.p
+  %mask = load i64, ptr %mask.p
+  %exceptions = trunc i64 %mask to i32
   call i32 %clear(i32 %exceptions)
 {before}
 {body}
 {after}
-  %test = ptr %functions[1]
   %raised = call i32 %test(i32 %exceptions)
   ret i32 %raised
 failed:
@@ -198,74 +173,9 @@ failed:
 """
 
 
-class _Writing(Emitter):
-    """Writes the IR of one loop.
-
-    Args:
-        extents: the ranges of cells that loads and stores reach; None if they may reach any cell.
-    """
-
-    def __init__(self, extents: list[tuple[int, int]] | None):
-        super().__init__()
-        self.extents = extents
-        self.registers: dict[int, bool] = {}
-        """Cells in local variables, which LLVM may keep in registers; True for cells that are written."""
-        self._first = 0
-
-    def cell(self, cell, is_written: bool = False) -> str:
-        # LLVM keeps a cell that has its own variable in a register. That is correct only for cells that no load or
-        # store reaches: storing a row to memory would not update the variable. If the reach of loads and stores is
-        # unknown, there are no variables.
-        if self.extents is not None and not any(start <= cell < end for start, end in self.extents):
-            self.registers[cell] = self.registers.get(cell, False) or is_written
-            return f"%r{cell}"
-        return super().cell(cell)
-
-    def write(self, cell, value: str, kind: str = "double") -> None:
-        super().write(cell, value, kind)
-        self.sums = {cells: found for cells, found in self.sums.items() if cell not in cells}
-
-    def is_kept(self, cells) -> bool:
-        return self.registers.keys() >= {*cells}
-
-    def target(self, words) -> str:
-        return f"at{self._first + words}"
-
-    def instruction(self, x: Instruction) -> bool:
-        """Write an instruction; return False if it is not supported."""
-        self._first = x.at
-        if not x.size:
-            self.write_short(x.name, x.words)
-            return True
-        out, a, b, c, count, *strides = x.words[: LONG - 1]
-        if x.name in OPERATIONS or x.name in CALLS:
-            for i in range(count):
-                operands = (cell + stride * i for cell, stride in zip((a, b, c), strides))
-                self.write_elementwise(x.name, [out + i, *operands])
-        elif x.name == "gather":
-            for i, cell in enumerate(x.words[LONG - 1 :]):
-                self.write(out + i, self.read(cell))
-        elif x.name == "sum":
-            self.write(out, self._sum([self.read(a + strides[0] * i) for i in range(count)]))
-        elif x.name in ROWS or x.name in FOLDS or x.name in OF_EXPONENTIALS or x.name == "dot":
-            self.write_long(x.name, x.words)
-        else:
-            return False
-        return True
-
-    def _sum(self, values: list[str]) -> str:
-        """Write a sum in NumPy's order: eight partial sums from eight numbers on, and 0.0 added last."""
-        whole = len(values) // 8 * 8
-        parts = [self.pairwise_sum([self._added(values[i:whole:8]) for i in range(8)])] if whole else []
-        return self._added([*parts, *values[whole:], "0.0"])
-
-    def _added(self, values: list[str]) -> str:
-        return functools.reduce(lambda total, x: self.line(f"fadd double {total}, {x}"), values)
-
-
 def _text(loop: Loop, extents: list[tuple[int, int]] | None, machine: Machine) -> str | None:
     """Return the IR of a loop; None if the loop is too long or has an unsupported instruction."""
-    writing = _Writing(extents)
+    writing = Emitter(extents)
     if sum(x.size or 1 for x in loop.body) > MOST:
         return None
     from_elsewhere = {x.at + {"again": -1, "unless": 1}[x.name] * x.words[1] for x in loop.body if x.name in _JUMPS}
@@ -291,8 +201,6 @@ def _text(loop: Loop, extents: list[tuple[int, int]] | None, machine: Machine) -
         "\n".join(writing.lines),
     )
     return _TEXT.format(
-        intrinsics="\n".join(INTRINSICS),
-        exceptions=sum(exceptions().values()),
         before="\n".join(before),
         body=body,
         after="\n".join(after),

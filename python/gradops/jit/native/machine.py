@@ -1,13 +1,15 @@
 """Compile and load the native machine, and call functions in it.
 
-:func:`machine` returns the :class:`Machine`, or None without llvmlite. The package's own :func:`lowered` asks for it,
+:func:`machine` returns the :class:`Machine`, or None without native code. The package's :func:`lowered` asks for it,
 and :class:`.run.Run`, :class:`.tile_run.Tiles`, :mod:`.records` and the sparse solvers call its functions.
+
 
 LLVM comes from the optional package ``llvmlite``, which Numba uses and which is imported when a program is first
 compiled. Numba could do the same work, but takes half a second to import, longer than most programs take to compile.
-Compiling the machine's IR, which is text from these modules and bitcode from C (:data:`RUNTIME`), takes 0.4 s for the
+The machine is C, of which the package contains LLVM bitcode (:data:`RUNTIME`). Compiling it takes 0.4 s for the
 interpreter and 10 to 60 ms for each further function, when a program first needs it. Later processes load the object
-code from disk, in a millisecond each.
+code from disk, in a millisecond each. R's package contains the same C, compiled with R: where llvmlite is missing, the
+machine takes its functions from there, and hot loops remain interpreted.
 
 Stored code may crash the process that loads it, if a processor lacks a feature that it claims to have. So the next
 process tries the code in a child process first (:func:`.cache.attempt`), and compiles it again if the child crashes.
@@ -27,13 +29,23 @@ import re
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from . import cache, instructions, llvm, machine_parts, machine_source
-from .instructions import FUNCTION_NUMBERS, FUNCTIONS, NUMBERS, ROUTINE_NUMBERS, ROUTINES, VECTOR, VECTOR_FUNCTIONS
+from . import cache, instructions, llvm
+from .instructions import (
+    FUNCTION_NUMBERS,
+    FUNCTIONS,
+    FUNCTIONS_USED,
+    NUMBERS,
+    ROUTINE_NUMBERS,
+    ROUTINES,
+    SIDE_BY_SIDE,
+    VECTOR,
+    VECTOR_FUNCTIONS,
+)
 
 _X86 = {"divide": 4, "over": 8, "under": 16, "invalid": 1}
 _ARM = {"divide": 2, "over": 4, "under": 8, "invalid": 1}
@@ -41,8 +53,8 @@ _WINDOWS = {"divide": 8, "over": 4, "under": 2, "invalid": 16}
 
 _NAMES = list(NUMBERS)
 
-RUNTIME = pathlib.Path(__file__).parent / "runtime" / "runtime.bc"
-"""LLVM bitcode of the C in ``runtime/``, which ``tools/runtime`` writes."""
+RUNTIME = pathlib.Path(__file__).parent / "runtime"
+"""The folder of the C and its LLVM bitcode, which ``tools/runtime`` writes."""
 
 
 @functools.cache
@@ -53,10 +65,15 @@ def exceptions() -> dict[str, int]:
     return {"x86_64": _X86, "AMD64": _X86, "aarch64": _ARM, "arm64": _ARM}.get(platform.machine(), {})
 
 
+class NotCompiled(Exception):
+    """LLVM cannot compile a function."""
+
+
 class Machine:
     """The compiled machine.
 
     Attributes:
+        compiles: True if LLVM can compile further code.
         functions: the address of the table of C, SciPy, BLAS and LAPACK functions that the code calls.
         address: ``address(name)`` returns the address of a compiled function.
         function: ``function(name, operands, result=c_int)`` returns a compiled function as a Python callable;
@@ -65,10 +82,11 @@ class Machine:
             exceptions raised.
         compiled: ``compiled(text, name, level=3)`` compiles further LLVM IR and returns the owner of the code and the
             address of the function ``name``. ``level`` is LLVM's optimization level; 1 is for IR that is already
-            vectorized. Equal IR, for example of a function that is compiled again for other data, shares code.
+            vectorized. Equal IR, for example of a function that is compiled again for other data, shares code. Like
+            ``address``, it raises :class:`NotCompiled` if LLVM fails.
 
     Args:
-        engine: the owner of the compiled code.
+        engine: the owner of the compiled code, of LLVM or a :class:`Library`.
 
     Raises:
         OSError: the compiled code gives wrong results.
@@ -76,13 +94,13 @@ class Machine:
 
     def __init__(self, engine):
         self._names: set[str] = set()
-        self._functions = np.zeros(VECTOR_FUNCTIONS + VECTOR, np.uint64)
-        for i, name in enumerate(("feclearexcept", "fetestexcept")):
-            self._functions[i] = _c_address(name)
-        for name in machine_parts.FUNCTIONS_USED:
+        self._functions = np.zeros(1 + max(FUNCTION_NUMBERS.values()), np.uint64)
+        self._functions[:3] = _c_address("feclearexcept"), _c_address("fetestexcept"), sum(exceptions().values())
+        for name in FUNCTIONS_USED:
             self.needs(name)
         self.functions = self._functions.ctypes.data
         self._engines = [engine]
+        self.compiles = not isinstance(engine, Library)
         self.address = functools.cache(self._address)
         self.function = functools.cache(self._function)
         self.compiled = functools.lru_cache(256)(self._compiled)
@@ -94,7 +112,8 @@ class Machine:
     def _address(self, name: str) -> int:
         found = self._engines[0].get_function_address(name)
         if not found:
-            engine, found = _further(name)
+            with _compiling(name):
+                engine, found = _further(name)
             self._engines.append(engine)
         return found
 
@@ -102,9 +121,10 @@ class Machine:
         return ctypes.CFUNCTYPE(result, *[ctypes.c_size_t] * operands)(self.address(name))
 
     def _compiled(self, text: str, name: str, level: int = 3) -> tuple[Any, int]:
-        binding, target, processor, features, _ = _known_host()
-        made = _object_code(binding, text, target, processor, features, level)
-        return _load(binding, target, processor, features, made, name)
+        with _compiling(name):
+            binding, target, processor, features, _ = _known_host()
+            made = _object_code(binding, text, target, processor, features, level)
+            return _load(binding, target, processor, features, made, name)
 
     def needs(self, name: str) -> int:
         """Enter a function's address in the table; return the function's number."""
@@ -139,45 +159,47 @@ class Library:
     def __init__(self, file: str):
         self._library = ctypes.CDLL(file)
 
-    def function(self, name: str, operands: int, result: Any = ctypes.c_int) -> Callable:
-        """Return a function as :attr:`Machine.function` does."""
-        return ctypes.CFUNCTYPE(result, *[ctypes.c_size_t] * operands)((name, self._library))
+    def get_function_address(self, name: str) -> int:
+        return ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value or 0
 
 
-@functools.cache
-def runtime() -> Machine | Library | None:
-    """Return the owner of the functions of ``runtime/``: the machine, or without llvmlite R's library, or None.
-
-    R names its library in the environment variable ``GRADOPS_RUNTIME``.
-    """
-    found, file = machine(), os.environ.get("GRADOPS_RUNTIME")
-    if found is None and file and not _is_off():
-        with contextlib.suppress(OSError):  # a child process of R, after R's package has moved
-            return Library(file)
-    return found
+@contextlib.contextmanager
+def _compiling(name: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        raise NotCompiled(f"LLVM cannot compile {name}: {type(error).__name__}: {error}") from error
 
 
 @functools.cache
 def machine() -> Machine | None:
-    """Return the machine; None if it is turned off or llvmlite is not usable.
+    """Return the machine; None if it is turned off, or neither llvmlite nor R's library is usable.
+
+    R names its library in the environment variable ``GRADOPS_RUNTIME``.
 
     Warns:
         RuntimeWarning: llvmlite is installed, but broken or too old.
     """
     if _is_off():
         return None
+    broken: Exception | None = None
     try:
         import llvmlite.binding as binding
-    except ModuleNotFoundError:
-        return None
-    except Exception as error:  # llvmlite's shared library does not load
-        _warn(error)
-        return None
-    try:
+
         return _load_or_compile(binding)
-    except Exception as error:
-        _warn(error)
-        return None
+    except ModuleNotFoundError:
+        pass
+    except Exception as error:  # for example, llvmlite's shared library does not load
+        broken = error
+    file, found = os.environ.get("GRADOPS_RUNTIME"), None
+    if file and exceptions():
+        with contextlib.suppress(OSError):  # a child process of R, after R's package has moved
+            found = Machine(Library(file))
+    if broken is not None:
+        missing = "LLVM" if found else "native code"
+        cause = f"{type(broken).__name__}: {broken}"
+        warn(f"compiled functions run without {missing}, as llvmlite cannot be used: {cause}")
+    return found
 
 
 def _is_off() -> bool:
@@ -186,9 +208,13 @@ def _is_off() -> bool:
 
 @functools.cache
 def has_fused() -> bool:
-    """Return True if the processor has fused multiply-add instructions."""
-    binding = importlib.import_module("llvmlite.binding")
-    return platform.machine() in ("aarch64", "arm64") or bool(binding.get_host_cpu_features().get("fma"))
+    """Return True if code is compiled for a processor with fused multiply-add instructions."""
+    if platform.machine() in ("aarch64", "arm64"):
+        return True
+    try:
+        return bool(importlib.import_module("llvmlite.binding").get_host_cpu_features().get("fma"))
+    except Exception:  # R compiles for any processor
+        return False
 
 
 def processor() -> str:
@@ -212,12 +238,9 @@ def why_not() -> str:
     return "llvmlite could not compile the machine"
 
 
-def _warn(error: Exception) -> None:
-    warnings.warn(
-        f"compiled functions run without native code, as llvmlite cannot be used: {type(error).__name__}: {error}",
-        RuntimeWarning,
-        stacklevel=3,
-    )
+def warn(message: str) -> None:
+    """Warn that code runs without LLVM."""
+    warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
 # Compilation.
@@ -235,25 +258,22 @@ def _load_or_compile(binding) -> Machine:
             with contextlib.suppress(Exception):  # LLVM may reject the file, or the machine fail its check
                 return Machine(_load(binding, target, processor, features, stored)[0])
             cache.remove(name)
-        text = machine_source.source(sum(exceptions().values()))
-        compiled = _object_code(binding, text, target, processor, features, shown=("parts",))
+        shown = ("run", "parts", *(f"vector_{name}" for name in SIDE_BY_SIDE))
+        compiled = _object_code(binding, "", target, processor, features, shown=shown)
         found = Machine(_load(binding, target, processor, features, compiled)[0])
         cache.write(name, compiled)
     return found
 
 
 def _further(function: str) -> tuple[Any, int]:
-    """Return a function that few programs call, loaded from disk or compiled: a vector instruction, or C."""
+    """Return a function that few programs call, loaded from disk or compiled."""
     binding, target, processor, features, version = _known_host()
     name = f"{function}-{version}.o"
     stored = cache.read(name)
     if stored is not None:
         with contextlib.suppress(Exception):  # LLVM may reject the file
             return _load(binding, target, processor, features, stored, function)
-    text, is_c = "", function in _linked(binding)[1]
-    if not is_c:
-        text = machine_source.vectors(sum(exceptions().values()), function.removeprefix("vector_"))
-    compiled = _object_code(binding, text, target, processor, features, shown=(function,) if is_c else ())
+    compiled = _object_code(binding, "", target, processor, features, shown=(function,))
     cache.write(name, compiled)
     return _load(binding, target, processor, features, compiled, function)
 
@@ -299,22 +319,21 @@ def run_stored(name: str) -> None:
 def _object_code(
     binding, text: str, target, processor: str, features: str, level: int = 3, shown: Sequence[str] = ()
 ) -> bytes:
-    """Compile LLVM IR, and the functions of ``runtime/`` that it declares, to object code.
+    """Compile LLVM IR, and the functions of ``runtime/`` that it uses, to object code.
 
     Args:
         shown: functions of ``runtime/`` that are called by address.
     """
     builder = target.create_target_machine(cpu=processor, features=features, opt=3, jit=True)
-    declared = llvm.declarations(text, machine_parts.DECLARED) + [f"declare void @{name}()" for name in shown]
-    module = binding.parse_assembly(llvm.assembled("\n".join([*declared, text])))
-    runtime, names = _linked(binding)
-    if any(x.name in names for x in module.functions if x.is_declaration):
-        module.link_in(runtime, preserve=True)
+    module = binding.parse_assembly("\n".join([*_declarations(binding, text, shown), text]))
+    defined = _defined(binding)
+    while missing := {x.name for x in module.functions if x.is_declaration and x.name in defined}:
+        module.link_in(defined[missing.pop()], preserve=True)
     # LLVM may change the parameters of an internal function, and finds internal functions by name too.
     for function in module.functions:
         if function.name in shown:
             function.linkage = "external"
-        elif function.name in names:
+        elif function.name in defined:
             function.linkage, function.name = "internal", f"internal.{function.name}"
     module.verify()  # otherwise LLVM would silently join two blocks with the same label
     module.triple = target.triple
@@ -327,13 +346,53 @@ def _object_code(
 
 
 @functools.cache
-def _linked(binding) -> tuple[Any, set[str]]:
-    """Return the bitcode of ``runtime/`` and the names of its functions. LLVM links what a module uses."""
-    runtime = binding.parse_bitcode(RUNTIME.read_bytes())
-    found = [x for x in runtime.functions if not x.is_declaration and x.linkage.name == "external"]
-    for function in found:
-        function.linkage = "linkonce_odr"
-    return runtime, {function.name for function in found}
+def _defined(binding) -> dict[str, Any]:
+    """Return for each function of ``runtime/`` the module that defines it. LLVM links only what a module uses."""
+    found = {}
+    for file in sorted(RUNTIME.glob("*.bc")):
+        part = binding.parse_bitcode(file.read_bytes())
+        for function in part.functions:
+            if not function.is_declaration and function.linkage.name == "external":
+                function.linkage = "linkonce_odr"
+                found[function.name] = part
+    return found
+
+
+def _declarations(binding, text: str, shown: Sequence[str]) -> list[str]:
+    """Return the declarations of the functions of ``runtime/``, and of intrinsics, that IR calls; and of others."""
+    called = {*shown, *re.findall(r"@([\w.]+)\(", text)}
+    return [line for name in sorted(called) if (line := _declaration(binding, name))]
+
+
+def _declaration(binding, name: str) -> str | None:
+    if f"@{name}(" in llvm.QUIET:
+        return llvm.QUIET
+    number, defined = name.replace(f".v{llvm.LANES}f64", ".f64"), _defined(binding)
+    try:  # the functions that operations call, and intrinsics, are declared by their file
+        function = defined.get(name, defined["meaning_add"]).get_function(number)
+    except NameError:
+        return None
+    line = f"declare {function.global_value_type}".replace(" (", f" @{number}(", 1)
+    return line if number == name else llvm.wide(line)
+
+
+@functools.cache
+def meaning(name: str) -> str:
+    """Return IR that computes an operation's result ``{r}`` from its operands ``{x}``, ``{y}`` and ``{z}``.
+
+    ``{t}`` prefixes temporaries. The IR is the body of a C function (``runtime/meanings.c``).
+    """
+    defined = _defined(importlib.import_module("llvmlite.binding"))
+    (block,) = defined[f"meaning_{name}"].get_function(f"meaning_{name}").blocks
+    *lines, last = map(str, block.instructions)
+    result = last.split()[-1]
+    names = {"%0": "{x}", "%1": "{y}", "%2": "{z}", "%3": "%functions"}
+    if result in names:  # LLVM has no instruction that only gives a value another name
+        lines.append(f"  %r = bitcast double {result} to double")
+        result = "%r"
+    names[result] = "{r}"
+    text = re.sub(r"%([\w.]+)", lambda found: names.get(found[0], "{t}" + found[1]), "\n".join(map(str.strip, lines)))
+    return re.sub(r" #\d+$", "", text, flags=re.MULTILINE)
 
 
 def _load(binding, target, processor: str, features: str, compiled: bytes, name: str = "run") -> tuple[Any, int]:
@@ -358,7 +417,7 @@ def _version(binding, processor: str, features: str) -> str:
     # Stored code is executed unseen, so its name must cover everything that it was made of. Without the processor's
     # features, two computers that share a home directory could load instructions that one of them lacks. The files of
     # this folder contain the IR and LLVM's options.
-    for file in (*sorted(pathlib.Path(__file__).parent.glob("*.py")), RUNTIME):
+    for file in (*sorted(pathlib.Path(__file__).parent.glob("*.py")), *sorted(RUNTIME.glob("*.bc"))):
         known.update(file.read_bytes())
     of_llvm = llvmlite.__version__, *map(str, binding.llvm_version_info)
     for text in (*of_llvm, sys.platform, platform.machine(), processor, features, repr(exceptions())):

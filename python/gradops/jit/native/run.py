@@ -23,7 +23,7 @@ from ..reference import Reference
 from . import loop_compiler
 from .code import Code
 from .instructions import END, FAILED, SHORT, WAITING, WHOLES
-from .machine import exceptions
+from .machine import NotCompiled, exceptions, warn
 
 
 class Addresses(NamedTuple):
@@ -78,7 +78,8 @@ class Run:
         ]
         self._code = self._words.ctypes.data
         self._free: list[tuple[tuple[np.ndarray, np.ndarray], int]] = []
-        self._passes, self._until_compiled = code.passes, loop_compiler.WORTH
+        self._passes = code.passes if code.machine.compiles else 0
+        self._until_compiled = loop_compiler.WORTH
         self._compiled: loop_compiler.Parts | None = None
 
     @property
@@ -194,7 +195,11 @@ class Run:
         if self._until_compiled > 0:
             return
         self._passes = 0
-        compiled = loop_compiler.compiled(self._words, self._template, self._machine)
+        try:
+            compiled = loop_compiler.compiled(self._words, self._template, self._machine)
+        except NotCompiled as error:
+            warn(f"a hot loop remains interpreted: {error}")
+            return
         if compiled is None or not agreement.checks():
             self._compiled = compiled
             return

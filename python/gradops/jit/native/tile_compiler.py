@@ -21,9 +21,8 @@ import numpy as np
 from . import tile_run
 from .code import BOOL
 from .instructions import OPERATIONS
-from .llvm import DECLARED, EIGHT, LANES, Text, constant_vector, declarations, inner_loop, wide
-from .machine import Machine
-from .machine_parts import INTRINSICS
+from .llvm import EIGHT, LANES, Text, constant_vector, inner_loop, wide
+from .machine import Machine, meaning
 from .tile_plan import (
     COLUMN,
     FULL,
@@ -84,9 +83,7 @@ def compiled(plan: tile_run.Plan, written: Written, machine: Machine) -> tile_ru
         texts.append(_Function(f"part{i}", space, code[start:end], later, plan.table).text())
     if not parts:
         return plan
-    text = "\n".join(texts)
-    declared = [*_DECLARED, *declarations(text, _DECLARED_C)]
-    engine, _ = machine.compiled("\n".join([*declared, text]), "part0", level=1)
+    engine, _ = machine.compiled("\n".join(texts), "part0", level=1)
     pieces, at = [], 0
     for i, (start, end, _) in enumerate(parts):
         call = np.zeros((1, WORDS), np.int64)  # no operands: the function finds the addresses in the room
@@ -142,11 +139,6 @@ def _fits(x: Instruction, space: _Space) -> bool:
 
 # LLVM IR.
 
-_DECLARED = [*INTRINSICS, *DECLARED]
-_DECLARED += [line for line in map(wide, INTRINSICS) if line not in DECLARED]
-_DECLARED_C = [f"declare {EIGHT} @eight_{name}({EIGHT})" for name in _OF_EIGHT]
-_DECLARED_C.append(f"declare double @lane_sum({EIGHT})")
-
 _EXTREMES = {"maximum": "ogt", "minimum": "olt"}
 
 
@@ -196,9 +188,9 @@ class _Function(Text):
             self.loop("0", str(self.space.rows), 1, [], row)
         else:
             row("0", [])
-        bases = [f"  {base} = ptr %room[{row}]" for row, base in self.bases.items()]
-        head = [f"  %room = ptr %arguments[{OPERANDS}]", *bases, "  br label %begin", "begin:"]
-        self.lines[:0] = head
+        loads = [("%room", "%arguments", OPERANDS), *((base, "%room", row) for row, base in self.bases.items())]
+        head = [line for load in loads for line in _loaded_pointer(*load)]
+        self.lines[:0] = [*head, "  br label %begin", "begin:"]
         return "\n".join([*self.globals, inner_loop(self.title, self)])
 
     def _phases(self) -> list[list[Instruction]]:
@@ -258,13 +250,13 @@ class _Function(Text):
     def _eight_results(self, name: str, operands: list[str]) -> str:
         """Write an operation on vectors of eight; return the name of its result."""
         if name in OPERATIONS:
-            return self.computed(wide(OPERATIONS[name].source), operands)
+            return self.computed(wide(meaning(name)), operands)
         return self.line(f"call {EIGHT} @eight_{name}({EIGHT} {operands[0]})")
 
     def _single_result(self, name: str, operands: list[str]) -> str:
         """Write an operation on numbers; return the name of its result."""
         if name in OPERATIONS:
-            return self.computed(OPERATIONS[name].source, operands)
+            return self.computed(meaning(name), operands)
         return self.line(f"extractelement {EIGHT} {self._eight_results(name, [self.spread(operands[0])])}, i64 0")
 
     # A phase: numbers for the row, then a loop over the row's elements, then the results of reductions.
@@ -455,6 +447,11 @@ class _Function(Text):
         count = len(_halves(first))
         left, right = self._pairwise_sum(parts[:count], first), self._pairwise_sum(parts[count:], length - first)
         return self.added(left, right, "double")
+
+
+def _loaded_pointer(result: str, table: str, i: int) -> list[str]:
+    """Return IR that loads an entry of a table of pointers."""
+    return [f"  {result}.at = getelementptr ptr, ptr {table}, i64 {i}", f"  {result} = load ptr, ptr {result}.at"]
 
 
 def _memory(o: Operand) -> str:

@@ -24,7 +24,7 @@ from ..array import Place
 from ..reference import Reference
 from .code import BOOL, FLOATS
 from .instructions import OPERATIONS
-from .machine import Machine, exceptions
+from .machine import Machine, NotCompiled, exceptions, warn
 from .run import is_warned_of
 
 # The public layout of `PyUFuncObject` (numpy/ufuncobject.h), the same in NumPy 1 and 2, after CPython's object header.
@@ -45,11 +45,7 @@ class Loop(NamedTuple):
     name: str = ""
 
 
-_NAMES = {
-    x.meaning: name
-    for name, x in OPERATIONS.items()
-    if isinstance(x.meaning, np.ufunc) and "%functions" not in x.source
-}
+_NAMES = {x.meaning: name for name, x in OPERATIONS.items() if isinstance(x.meaning, np.ufunc) and not x.calls}
 
 
 @functools.lru_cache(maxsize=1024)
@@ -63,7 +59,7 @@ def loop(ufunc: np.ufunc, *dtypes: Any) -> Loop | None:
         return None
     found, data = (_word(_word(id(ufunc) + at) + 8 * number) for at in (_FUNCTIONS, _DATA))
     name, double = _NAMES.get(ufunc, ""), FLOATS[0]
-    if name and "uitofp i1" in OPERATIONS[name].source:
+    if "d" * count + "->?" in ufunc.types:
         is_known = dtypes[count] == BOOL and {*dtypes[:count]} in ({double}, {BOOL})
     else:
         is_known = {*dtypes} == {double}
@@ -174,7 +170,7 @@ class Tiles:
         self._machine, self._plan = machine, plan
         self._reference = reference
         self._free: list[_State] = []
-        self._compiled, self._until_compiled = compiled, WORTH
+        self._compiled, self._until_compiled = compiled, WORTH if machine.compiles else 0
         self._pace = _Pace()
 
     @property
@@ -238,7 +234,11 @@ class Tiles:
 
     def _compile(self, arrays, results: list) -> None:
         """Compile the group, and keep the compiled plan if it reproduces the results of this call."""
-        plan, pace = self._compiled(), _Pace()
+        try:
+            plan, pace = self._compiled(), _Pace()
+        except NotCompiled as error:
+            warn(f"operations on large arrays are not compiled: {error}")
+            return
         state = _State(self._machine, plan)
         if agreement.checks():
             found, _ = self._run(plan, state, arrays, pace)

@@ -16,7 +16,7 @@ import numpy as np
 from ... import config
 from ..._scopes import uncollected
 from ...jit.agreement import report
-from ...jit.native.machine import runtime
+from ...jit.native.machine import machine
 from ._factor import Factor, Symbolic, ordered, reached_rows
 from ._pattern import Pattern
 
@@ -30,7 +30,7 @@ def symbolic_of(pattern: Pattern) -> Columns | Symbolic:
     """Return the columns of a symmetric pattern's factor, or its fronts without native code or if columns are long."""
     with uncollected():
         order, in_rounds, reached = ordered(pattern)
-        native = runtime()
+        native = machine()
         if native is not None:
             found = _filled(pattern, order) if reached is None else _numbered(reached, order)
             if found is not None:

@@ -17,10 +17,9 @@ typedef int64_t Mask __attribute__((vector_size(64))); /* -1 in lanes where a co
 #ifdef __clang__
 #define COPIED __attribute__((always_inline))
 #else
-#define COPIED
+#define COPIED INLINE
 #pragma GCC diagnostic ignored "-Wpsabi" /* how a processor without wide registers passes vectors */
 #endif
-#define INLINE static inline __attribute__((always_inline))
 
 INLINE Eight spread(double x)
 {

@@ -9,8 +9,22 @@
 /* A function that LLVM must not inline: with these inlined, the interpreter accesses its stack twice as often. */
 #define SEPARATE __attribute__((noinline))
 
+/* As in instructions.py. Added to an opcode, VECTOR makes the instruction one on vectors. */
+enum { SHORT = 5, LONG = 9, END = 255, VECTOR = 256, WAITING = 1 << 29, FAILED = 1 << 30 };
+
+typedef struct Functions Functions;
+
+/* The words of an instruction; one on numbers ends after c. See instructions.py. */
 typedef struct {
+    int32_t opcode, out, a, b, c, n, sa, sb, sc;
+} Words;
+
+#define INSTRUCTION(NAME) void vector_##NAME(const Words *at, double *memory, const Functions *functions)
+
+struct Functions {
     int (*clear)(int exceptions), (*test)(int exceptions); /* of floating point, in the C library */
+    int64_t exceptions;                                    /* those that NumPy warns about */
+    void (*vector[VECTOR])(const Words *at, double *memory, const Functions *functions); /* for each opcode */
     void (*dgemm)(const char *turn_a, const char *turn_b, const int *m, const int *n, const int *k, const double *alpha,
                   const double *a, const int *far_a, const double *b, const int *far_b, const double *beta, double *c,
                   const int *far_c);
@@ -19,20 +33,26 @@ typedef struct {
                    double *b, const int *far_b, int *info);
     void (*dgetri)(const int *n, double *a, const int *far, const int *rows, double *room, const int *room_size,
                    int *info);
-    double (*exp)(double), (*log1p)(double), (*fmod)(double, double);
-} Functions;
+    double (*exp)(double), (*log)(double), (*log1p)(double), (*fmod)(double, double);
+};
 
-/* A vector instruction; see instructions.py. */
-typedef struct {
-    int32_t opcode, out, a, b, c, n, sa, sb, sc, exceptions;
-} Words;
+/* Functions of numbers.c. */
+double logaddexp(double x, double y, const Functions *functions);
+double modulo(double x, double y, const Functions *functions);
+double floor_divided(double x, double y, const Functions *functions);
+double scipy1(double x, int64_t number, const Functions *functions);
+double scipy2(double x, double y, int64_t number, const Functions *functions);
 
-#define INSTRUCTION(NAME) void vector_##NAME(const Words *at, double *memory, const Functions *functions)
+/* Returns the exceptions raised so far. */
+INLINE int raised_before(const Functions *functions)
+{
+    return functions->test((int) functions->exceptions);
+}
 
 /* Clears the exceptions raised since `before`, as those raised earlier in a run must remain. */
-static inline void restore(int before, const Functions *functions, int32_t exceptions)
+INLINE void restore(int before, const Functions *functions)
 {
-    const int after = functions->test(exceptions);
+    const int after = raised_before(functions);
     if (after != before) functions->clear(after ^ before);
 }
 

@@ -39,19 +39,18 @@ SEPARATE double floor_divided(double x, double y, const Functions *functions)
 
 /* SciPy's ufuncs never warn, so the exceptions of its functions are cleared. Their last argument is for Cython. */
 
-SEPARATE double scipy1(double x, int32_t exceptions, double (*f)(double, int), const Functions *functions)
+SEPARATE double scipy1(double x, int64_t number, const Functions *functions)
 {
-    const int before = functions->test(exceptions);
-    const double result = f(x, 0);
-    restore(before, functions, exceptions);
+    const int before = raised_before(functions);
+    const double result = ((double (*const *)(double, int)) functions)[number](x, 0);
+    restore(before, functions);
     return result;
 }
 
-SEPARATE double scipy2(double x, double y, int32_t exceptions, double (*f)(double, double, int),
-                       const Functions *functions)
+SEPARATE double scipy2(double x, double y, int64_t number, const Functions *functions)
 {
-    const int before = functions->test(exceptions);
-    const double result = f(x, y, 0);
-    restore(before, functions, exceptions);
+    const int before = raised_before(functions);
+    const double result = ((double (*const *)(double, double, int)) functions)[number](x, y, 0);
+    restore(before, functions);
     return result;
 }

@@ -2,8 +2,6 @@
 
 #include "functions.h"
 
-enum { FAILED = 1 << 30 }; /* as in instructions.py */
-
 /* A compiled loop, or the interpreter and its bytecode. */
 typedef struct {
     int32_t (*run)(const int32_t *code, double *memory, const Functions *functions);

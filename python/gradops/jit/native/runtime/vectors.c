@@ -1,6 +1,6 @@
 /* Sums, extremes and the order of n numbers at a distance of `stride`, as NumPy computes them. */
 
-#include "functions.h"
+#include "operations.h"
 #include "sums.h"
 
 /* NumPy adds to the initial result 0.0, so a sum of negative zeros is 0.0. */
@@ -88,4 +88,100 @@ INSTRUCTION(pick)
     const int64_t *indices = (const int64_t *) (memory + at->b);
     (void) functions;
     for (int64_t i = 0; i < at->n; i++) memory[at->out + i] = a[indices[i] * at->sa];
+}
+
+/* Instructions that process one element after the other, from left to right. */
+
+#define UNROLLED _Pragma("GCC unroll 8")
+
+#define FOLD(NAME, VALUE)                                     \
+    static double NAME(const double *a, int64_t n, int64_t stride) \
+    {                                                         \
+        double x = a[0];                                      \
+        UNROLLED                                              \
+        for (int64_t i = 1; i < n; i++) {                     \
+            const double y = a[i * stride];                   \
+            x = VALUE;                                        \
+        }                                                     \
+        return x;                                             \
+    }                                                         \
+    INSTRUCTION(NAME)                                         \
+    {                                                         \
+        (void) functions;                                     \
+        memory[at->out] = NAME(memory + at->a, at->n, at->sa); \
+    }
+
+FOLD(prod, x * y)
+FOLD(max, LARGER(x, y))
+FOLD(min, SMALLER(x, y))
+
+INSTRUCTION(dot)
+{
+    const double *a = memory + at->a, *b = memory + at->b;
+    const int64_t n = at->n, sa = at->sa, sb = at->sb;
+    double total = 0;
+    (void) functions;
+    UNROLLED for (int64_t i = 0; i < n; i++) total += a[i * sa] * b[i * sb];
+    memory[at->out] = total;
+}
+
+/* Returns the sum of exp(x - top), and writes the terms if `out` is not NULL. */
+INLINE double sum_of_exponentials(double *out, const double *a, int64_t n, int64_t stride, double top,
+                                  const Functions *functions)
+{
+    double (*const f)(double) = functions->exp;
+    double total = f(a[0] - top);
+    if (out) out[0] = total;
+    for (int64_t i = 1; i < n; i++) {
+        const double term = f(a[i * stride] - top);
+        if (out) out[i] = term;
+        total += term;
+    }
+    return total;
+}
+
+/* If the maximum is infinite, the differences would be NaN; the result is the maximum. */
+INSTRUCTION(logsumexp)
+{
+    const double *a = memory + at->a, top = max(a, at->n, at->sa);
+    double result = top;
+    if (whole(fabs(top)) < whole((double) INFINITY))
+        result = functions->log(sum_of_exponentials(NULL, a, at->n, at->sa, top, functions)) + top;
+    memory[at->out] = result;
+}
+
+INSTRUCTION(softmax)
+{
+    double *out = memory + at->out;
+    const double *a = memory + at->a, top = max(a, at->n, at->sa);
+    const int64_t n = at->n;
+    const double total = sum_of_exponentials(out, a, n, at->sa, top, functions);
+    for (int64_t i = 0; i < n; i++) out[i] /= total;
+}
+
+INSTRUCTION(log_softmax)
+{
+    double *out = memory + at->out;
+    const double *a = memory + at->a, top = max(a, at->n, at->sa);
+    const int64_t n = at->n, sa = at->sa;
+    const double whole = functions->log(sum_of_exponentials(NULL, a, n, sa, top, functions));
+    for (int64_t i = 0; i < n; i++) out[i] = (a[i * sa] - top) - whole;
+}
+
+/* Rows whose number is in a cell; `sa` is the distance of rows. */
+INLINE void move_row(double *to, const double *from, int64_t n)
+{
+    UNROLLED for (int64_t i = 0; i < n; i++) to[i] = from[i];
+}
+
+INSTRUCTION(load)
+{
+    (void) functions;
+    move_row(memory + at->out, memory + (at->a + whole(memory[at->b]) * at->sa), at->n);
+}
+
+INSTRUCTION(store)
+{
+    (void) functions;
+    move_row(memory + (at->out + whole(memory[at->b]) * at->sa), memory + at->a, at->n);
 }
