@@ -95,12 +95,12 @@ def namespace(
     """
     REFUSED[module] = refused or {}
     later = later or {}
-    below = {place.partition(".")[0] for place in later.values()}
+    below = {place.partition(".")[0] for place in later.values()}.union(names if later else ()).difference(later)
     if not later:
         show(module)
 
     def is_function(name: str) -> bool:
-        return not later.get(name, "distributions.").startswith("distributions.")
+        return name in later and name[0].islower() and not later[name].startswith("distributions.")
 
     def __dir__() -> list[str]:
         return sorted(names)

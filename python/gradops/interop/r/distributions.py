@@ -7,7 +7,6 @@ lower or the upper tail of probabilities and quantiles; ``log`` selects their lo
 from __future__ import annotations
 
 import functools
-import importlib
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -256,10 +255,6 @@ def _ends(lower: bool, as_log: bool) -> tuple[float, float]:
     return ends if lower else ends[::-1]
 
 
-def _noncentral_beta() -> Family:
-    return _continuous(importlib.import_module("gradops.scipy.stats.distributions.noncentral").ncbeta)
-
-
 CONTINUOUS: dict[str, Callable[[], Family]] = {
     "norm": lambda: _continuous(stats.norm),
     "lnorm": _log_normal,
@@ -273,7 +268,7 @@ CONTINUOUS: dict[str, Callable[[], Family]] = {
     "cauchy": lambda: _continuous(stats.cauchy),
     "chisq": lambda: _continuous(stats.chi2),
     "f": lambda: _continuous(stats.f, lambda df1, df2: (_few(df1), _few(df2))),
-    "nbeta": _noncentral_beta,
+    "nbeta": lambda: _continuous(stats.ncbeta),
     "nt": lambda: _continuous(stats.nct, lambda df, ncp: (_few(df), ncp)),
     "nchisq": lambda: _continuous(stats.ncx2),
     "nf": lambda: _continuous(stats.ncf, lambda df1, df2, ncp: (_few(df1), _few(df2), ncp)),

@@ -164,5 +164,8 @@ FAMILIES = dict.fromkeys(
 
 __all__ = sorted(_PLACES)
 __dir__, __getattr__ = namespace(
-    __name__, __all__, REFUSED | {name: why for name, why in FAMILIES.items() if name not in __all__}, _PLACES
+    __name__,
+    __all__,
+    REFUSED | {name: why for name, why in FAMILIES.items() if name not in __all__},
+    _PLACES | {"ncbeta": "distributions.noncentral"},  # a family of R's, not of SciPy's
 )
