@@ -397,7 +397,7 @@ def test_derivatives_by_the_order_are_kept_by_all_that_they_depend_on():
                     _orders._at.cache_clear()
                 y = _orders.derivative(*case)(*point)
                 results.append((y.shape, y.dtype, y.tobytes()))
-                y[...] = 7.0  # what is kept does not change with a result
+                y[...] = 7.0  # a write to a result leaves what is kept
         return results
 
     expected = found(False)

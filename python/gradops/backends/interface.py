@@ -295,8 +295,10 @@ class Backend(_Contract):
     def kernel(self, op: str) -> Any:
         """The native kernel of an op, or None if the op is composed of others on this library."""
         name = op.replace(".", "_")
-        if name in self._later:
-            self.add_kernel(op, self._later.pop(name)(self))
+        make = self._later.get(name)
+        if make is not None:
+            self.add_kernel(op, make(self))
+            self._later.pop(name, None)  # after the kernel is there, as another thread may ask for it
         return getattr(self._kernels, name, None)
 
     def add_kernel(self, op: str, kernel: Any) -> None:
