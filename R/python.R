@@ -22,8 +22,8 @@ call_core <- function(.name, ..., .call = parent.frame()) {
   answer(py_call(core[[.name]] %||% load_core(.name), ...), .call)
 }
 
-# The result of a call into Python, or the condition it stands for, signalled from `call`. `fail` may return a result for
-# a failure instead.
+# The result of a call into Python, or the condition it stands for, signalled from `call`; or what `fail` makes of a
+# failure.
 answer <- function(result, call, fail = raise) {
   result <- withCallingHandlers(result, error = function(error) if_theirs(error, call))
   classes <- class(result)
