@@ -154,13 +154,16 @@ test_once("options are read when Python starts", {
   expect_identical(out, "float32 0.001")
 })
 
-test_once("long checks show progress on request", {
+test_once("long checks and fits show progress on request", {
   skip_on_cran()
   skip_without()
   skip_if(is_loaded_from_source(), "needs the installed package")
-  code <- "stopifnot(gradcheck(\\(x) sum(exp(x)^2), rep(0.1, 300)))"
+  code <- c(
+    "stopifnot(gradcheck(\\(x) sum(exp(x)^2), rep(0.1, 300)))",
+    "fit <- maximize_likelihood(function(p) (p$a - 1)^4 + p$a^2, list(a = 9))"
+  )
   shown <- in_new_process(c("options(gradops.progress = TRUE, cli.progress_show_after = 0)", code))
-  expect_match(paste(shown, collapse = ""), "gradcheck.*%")
+  expect_match(paste(shown, collapse = ""), "gradcheck.*%.*fit")
   expect_identical(paste(in_new_process(code), collapse = ""), "")
 })
 
