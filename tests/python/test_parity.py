@@ -174,6 +174,7 @@ def second_gradient(case, oracles: list[str]) -> None:
             np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-5, err_msg=f"{case.id}: {arguments}")
 
 
+@pytest.mark.short_cases(80, "tensorflow")
 @pytest.mark.short_cases(40, "jax")
 @pytest.mark.slow
 @pytest.mark.parametrize("over", ["jax", "tensorflow"])
