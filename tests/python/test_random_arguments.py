@@ -201,7 +201,6 @@ def as_it_was(tmp_path, monkeypatch):
     autodiff.set_grad_enabled(True)
 
 
-@pytest.mark.short_cases(0, "jax", "torch")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_random_arguments_of_other_functions(backend, as_it_was):
     """The tape, settings, scopes and text raise gradops errors that name the argument."""
