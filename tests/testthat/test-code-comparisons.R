@@ -6,7 +6,7 @@
 # Functions from a vector of four to integers in 1..4 that depend on its values.
 decisions <- list(
   order = function(v) order(v), decreasing = function(v) order(v, decreasing = TRUE),
-  two_keys = function(v) order(round(v), -v), reversed = function(v) rev(order(v)), rank = function(v) rank(v),
+  two_keys = function(v) order(round(v), -v), reversed = function(v) rev(order(v)), rank = function(v) floor(rank(v)),
   first_rank = function(v) rank(-v, ties.method = "first"), sort_list = function(v) sort.list(v),
   index = function(v) sort(v, index.return = TRUE)$ix, interval = function(v) findInterval(v, c(-9, 0, 1, 2)),
   open_interval = function(v) findInterval(v, c(-9, 0.5, 1.2, 2), left.open = TRUE),
