@@ -2,9 +2,9 @@
 
     python tools/minutes.py .build/long [--record]
 
---record also updates tests/python/durations.json: from reports of the long suite the seconds of its functions and slow
-cases, by which tools/test --long splits it into parts; from reports of the short suite, .build/test/python-*.xml, the
-seconds of its files, by which tools/halves splits it.
+--record also updates tests/python/durations.json. Reports of the long suite give the seconds of its functions and slow
+cases, and tools/test --long uses them to split it into parts. Reports of the short suite, .build/test/python-*.xml,
+give the seconds of its files, and tools/halves uses them.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def requirements(names) -> set[str]:
 
 
 def absent(*modules: str) -> list[str]:
-    """Return all modules but those of NumPy, SciPy, gradops and the given modules, with what they need."""
+    """Return the modules that are neither the given ones, NumPy, SciPy and gradops nor required by them."""
     homes = packages_distributions()
     there = requirements(["numpy", "scipy", *(home for name in modules for home in homes.get(name, [name]))])
     return [
