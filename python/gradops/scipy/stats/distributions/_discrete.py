@@ -208,8 +208,9 @@ def _search(family: Discrete, lower: bool, as_log: bool) -> Callable:
         step = np.ceil(np.where(np.isfinite(var), np.sqrt(np.abs(var)), 1.0)) + 1
         start = np.floor(np.where(np.isfinite(mean), mean, np.where(a > -np.inf, a, 0.0)))
         low, high = np.maximum(start - step, a - 1), np.minimum(np.maximum(start + step, a), b)
+        searched = (q != least) & (q != most)
         for _ in range(1000):
-            under, over = reached(low) & (low >= a), ~reached(high)
+            under, over = searched & (low >= a) & reached(low), searched & ~reached(high)
             if not (under | over).any():
                 break
             low, high = (
@@ -219,7 +220,7 @@ def _search(family: Discrete, lower: bool, as_log: bool) -> Callable:
             step = 2 * step
         for _ in range(1100):
             middle = np.floor(low + (high - low) / 2)
-            if not ((middle > low) & (middle < high)).any():
+            if not (searched & (middle > low) & (middle < high)).any():
                 break
             there = reached(middle)
             low, high = np.where(there, low, middle), np.where(there, np.maximum(middle, low + 1), high)
