@@ -381,3 +381,12 @@ def test_derivative_of_kv_with_respect_to_a_complex_argument(backend):
     z, v = np.array([0.5 + 2j, 1.5 - 1j]), 1.3
     found = gradops.grad(lambda z: ops.sum(ops.real(special.kv(v, z))))(tensors(z, backend))
     np.testing.assert_allclose(numpy(found).conj(), scipys.kvp(v, z), 1e-10)
+
+
+def test_values_at_infinity():
+    ends = np.array([-np.inf, -1.0, 0.5, np.inf, np.nan])
+    np.testing.assert_allclose(special.wofz(ends), scipys.wofz(ends), rtol=1e-13)
+    np.testing.assert_allclose(special.nctdtr(np.inf, 1.0, ends), scipys.nctdtr(np.inf, 1.0, ends), rtol=1e-13)
+    np.testing.assert_allclose(special.chdtrc(2.0, ends), scipys.chdtrc(2.0, ends), rtol=1e-13)
+    slopes = [gradops.grad(lambda nc, df=df: special.nctdtr(df, nc, 2.0))(1.0) for df in (np.inf, 1e10)]
+    np.testing.assert_allclose(*slopes, rtol=1e-8)
