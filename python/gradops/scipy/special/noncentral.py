@@ -161,7 +161,8 @@ def _found(name: str, probability: Callable, slope: Callable, place: int, *given
         for _ in range(2):
             at = [*known[:place], root, *known[place + 1 :]]
             root = root - (probability(*at) - target) / slope(place, *at)
-        return root
+        first = of(start, 1.0)  # where no argument has the probability, it is a bound of SciPy's search
+        return where(ops.abs(root - first) <= 1e-3 * (1e-3 + ops.abs(first)), root, first)
 
     return choose((p > 0) & (p < 1) & (ops.abs(start) > 1e-290) & _finite(start), inside, lambda of: of(start, 1.0))
 
