@@ -12,6 +12,7 @@ import ast
 import functools
 import inspect
 import itertools
+import operator
 import re
 import time
 import weakref
@@ -467,8 +468,10 @@ class Signature:
         self.tensors = [_as_tensor(x, self.backend) for x, number in zip(self.leaves, self.is_number) if not number]
         self.recordable = self.backend.is_tensor_type(np.ndarray)
         if not kwargs and not static and (quick := _quick_signature(args)) is not None:
-            _, self.key = quick
-            return
+            arrays, key = quick
+            if all(map(operator.is_, arrays, self.tensors)):
+                self.key = key
+                return
         compared: list[Any] = [_compared(args[i], Position(i)) for i in self.static]
         compared += [(name, _compared(x, Given(repr(name)))) for name, x in self.named.items()]
         numbers = enumerate(zip(self.leaves, self.is_number))
@@ -523,7 +526,8 @@ def _static_positions(static: tuple[int, ...], count: int) -> tuple[int, ...]:
 
 
 def _as_tensor(value, backend):
-    if backends.backend_of(value) is backend:
+    extended = isinstance(value, np.ndarray) and value.dtype.char in "gG"  # native code has no such numbers
+    if backends.backend_of(value) is backend and not extended:
         return value
     try:
         return backend.convert(value)
