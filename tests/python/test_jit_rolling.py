@@ -151,7 +151,7 @@ ROLLED = [
 @pytest.mark.parametrize(
     "f", [*ROLLED, argument_written, settings, second_order, branching, lengths], ids=lambda f: f.__name__
 )
-def test_derivatives_are_those_of_the_tape(f):
+def test_derivatives_equal_the_tape(f):
     compiled = gradops.jit(gradops.value_and_grad(f))
     for x in (ARGUMENT, ARGUMENT * 1.1):
         value, gradient = compiled(x)
@@ -161,7 +161,7 @@ def test_derivatives_are_those_of_the_tape(f):
 
 
 @pytest.mark.parametrize("f", [kalman, rows_written, two_chains, second_order], ids=lambda f: f.__name__)
-def test_second_derivatives_are_those_of_the_tape(f):
+def test_second_derivatives_equal_the_tape(f):
     found, wanted = gradops.jit(gradops.hessian(f))(ARGUMENT), gradops.hessian(f)(ARGUMENT)
     np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-9 * np.abs(wanted).max())
 
