@@ -92,8 +92,8 @@ limit_cores <- function() {
 }
 
 # Store compiled code where R packages may write, not in Python's folder, unless the user names a folder. Tell Python
-# where this package's library is, which has functions that need no llvmlite. The variables are set through Python,
-# which may have started before and does not see variables that R sets later.
+# where this package's library is, which runs native code without llvmlite. The variables are set through Python, which
+# may have started before and does not see variables that R sets later.
 name_files <- function() {
   variables <- reticulate::import("os", convert = FALSE)$environ
   if (!nzchar(py_to_r(py_call(variables$get, "GRADOPS_CACHE", "")))) {

@@ -1,8 +1,7 @@
-"""The native machine's instruction set: for each instruction its opcode, its operands and its NumPy equivalent.
+"""The native machine's instruction set: opcodes, operands and NumPy equivalents.
 
-:mod:`.code` emits these instructions. The interpreter that executes them is C (``runtime/interpreter.c``), and so is
-their meaning (``runtime/operations.h``, in the order of the opcodes), from which :mod:`.emitter` and
-:mod:`.tile_compiler` take the LLVM IR of compiled loops.
+:mod:`.code` emits these instructions, and ``runtime/interpreter.c`` executes them. ``runtime/operations.h`` lists what
+they compute, in the order of the opcodes; :func:`.machine.meaning` returns it as LLVM IR for compiled loops.
 
 The machine's memory is a flat array of 8-byte cells. A float32 value is stored as the equal float64, a boolean as 0.0
 or 1.0, and an integer as the bits of an int64. An instruction has five 32-bit words, ``(opcode, result, a, b, c)``, of

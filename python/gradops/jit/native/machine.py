@@ -3,10 +3,9 @@
 :func:`machine` returns the :class:`Machine`, or None without native code. The package's :func:`lowered` asks for it,
 and :class:`.run.Run`, :class:`.tile_run.Tiles`, :mod:`.records` and the sparse solvers call its functions.
 
-
 LLVM comes from the optional package ``llvmlite``, which Numba uses and which is imported when a program is first
 compiled. Numba could do the same work, but takes half a second to import, longer than most programs take to compile.
-The machine is C, of which the package contains LLVM bitcode (:data:`RUNTIME`). Compiling it takes 0.4 s for the
+The machine is C, and the package contains its LLVM bitcode (:data:`RUNTIME`). Compiling it takes 0.4 s for the
 interpreter and 10 to 60 ms for each further function, when a program first needs it. Later processes load the object
 code from disk, in a millisecond each. R's package contains the same C, compiled with R: where llvmlite is missing, the
 machine takes its functions from there, and hot loops remain interpreted.
@@ -193,7 +192,7 @@ def machine() -> Machine | None:
         broken = error
     file, found = os.environ.get("GRADOPS_RUNTIME"), None
     if file and exceptions():
-        with contextlib.suppress(OSError):  # a child process of R, after R's package has moved
+        with contextlib.suppress(OSError, AttributeError):  # in a child process of R, the package may have changed
             found = Machine(Library(file))
     if broken is not None:
         missing = "LLVM" if found else "native code"
@@ -359,7 +358,7 @@ def _defined(binding) -> dict[str, Any]:
 
 
 def _declarations(binding, text: str, shown: Sequence[str]) -> list[str]:
-    """Return the declarations of the functions of ``runtime/``, and of intrinsics, that IR calls; and of others."""
+    """Return the declarations of the functions ``shown`` and of the functions and intrinsics that IR calls."""
     called = {*shown, *re.findall(r"@([\w.]+)\(", text)}
     return [line for name in sorted(called) if (line := _declaration(binding, name))]
 

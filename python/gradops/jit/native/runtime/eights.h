@@ -7,6 +7,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifndef __has_builtin /* GCC before version 10 */
+#define __has_builtin(NAME) 0
+#endif
+
 enum { LANES = 8 };
 
 typedef double Eight __attribute__((vector_size(64)));
@@ -69,7 +73,7 @@ INLINE void store_first(double *to, Eight x, int64_t n)
 /* Returns x * y + z, rounded once. */
 INLINE Eight fused(Eight x, Eight y, Eight z)
 {
-#if defined(__has_builtin) && __has_builtin(__builtin_elementwise_fma)
+#if __has_builtin(__builtin_elementwise_fma)
     return __builtin_elementwise_fma(x, y, z);
 #else
     for (int i = 0; i < LANES; i++) x[i] = __builtin_fma(x[i], y[i], z[i]);
@@ -85,11 +89,15 @@ INLINE Eight choose(Mask holds, Eight x, Eight y)
 /* Adds eight numbers in the order in which NumPy adds its eight partial sums. */
 COPIED double lane_sum(Eight x)
 {
+#if __has_builtin(__builtin_shufflevector)
     typedef double Four __attribute__((vector_size(32)));
     typedef double Two __attribute__((vector_size(16)));
     const Four fours = __builtin_shufflevector(x, x, 0, 2, 4, 6) + __builtin_shufflevector(x, x, 1, 3, 5, 7);
     const Two twos = __builtin_shufflevector(fours, fours, 0, 2) + __builtin_shufflevector(fours, fours, 1, 3);
     return twos[0] + twos[1];
+#else /* GCC before version 12 */
+    return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]));
+#endif
 }
 
 #endif

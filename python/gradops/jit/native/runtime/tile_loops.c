@@ -141,8 +141,14 @@ void spread_tile(char **arguments, int64_t *count, const int64_t *steps, void *d
 /* Adds pairs of lanes of two vectors. */
 INLINE Eight pairs(Eight x, Eight y)
 {
+#if __has_builtin(__builtin_shufflevector)
     return __builtin_shufflevector(x, y, 0, 2, 4, 6, 8, 10, 12, 14)
          + __builtin_shufflevector(x, y, 1, 3, 5, 7, 9, 11, 13, 15);
+#else
+    Eight sums;
+    for (int i = 0; i < LANES; i++) sums[i] = i < 4 ? x[2 * i] + x[2 * i + 1] : y[2 * i - 8] + y[2 * i - 7];
+    return sums;
+#endif
 }
 
 /* A matrix times a vector: eight rows at a time, then the rest one by one. */
