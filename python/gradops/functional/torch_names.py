@@ -205,7 +205,7 @@ def stack_module_state(models) -> tuple[dict[str, Any], dict[str, Any]]:
         :func:`functional_call`.
     """
     models = list(models) if isinstance(models, (list, tuple)) else models
-    if models == []:  # PyTorch, which refuses it too, may not be imported
+    if isinstance(models, list) and not models:  # PyTorch, which refuses it too, may not be imported
         raise ArgumentError("`stack_module_state`: `models` must hold at least one module.", argument="models")
     torch = _torch_of("stack_module_state", "models", *(models if isinstance(models, list) else [models]))
     return torch.func.stack_module_state(models)
