@@ -156,6 +156,10 @@ stopped <- "Use `op_stop_gradient()` of it if no gradient is wanted."
 
 between <- function(minval, maxval, u, call = parent.frame()) {
   check_parameters(minval = minval, maxval = maxval, call = call)
+  arrays <- is.array(minval) && is.array(maxval) && !is_any_tensor(minval) && !is_any_tensor(maxval)
+  if (arrays && !identical(dim(minval), dim(maxval))) { # R's arrays do not broadcast
+    minval <- op_convert_to_tensor(minval, op_dtype(u))
+  }
   minval + (maxval - minval) * u
 }
 

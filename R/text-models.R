@@ -108,7 +108,7 @@ model_operand <- function(x) {
   }
 }
 
-args_and_body <- function(f) as.function(c(formals(f), body(f)), envir = baseenv())
+args_and_body <- function(f) if (is.primitive(f)) f else as.function(c(formals(f), body(f)), envir = baseenv())
 
 is_ellmer <- function(x) {
   is.environment(x) && inherits(x, "Chat") && is.function(x$chat) && is.function(x$clone)

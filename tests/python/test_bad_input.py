@@ -207,3 +207,27 @@ def test_error_names_the_wrong_argument(case):
         call()
     assert caught.value.argument == argument
     assert autodiff.is_grad_enabled()
+
+
+LEAF = gradops.Variable(np.array([1.0, 2.0]), requires_grad=True)
+
+
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        (lambda: gradops.autodiff.grad("a", LEAF, [1.0], is_grads_batched=True), "outputs"),
+        (lambda: gradops.autodiff.grad([], LEAF, [1.0], is_grads_batched=True), "outputs"),
+        (lambda: gradops.autodiff.grad(LEAF * LEAF, LEAF, is_grads_batched=np.ones(2)), "is_grads_batched"),
+        (lambda: gradops.autodiff.register_multi_grad_hook(0, print), "tensors"),
+        (lambda: gradops.text.Said("a", files=np.ones(2)), "files"),
+    ],
+)
+def test_wrong_settings_of_the_tape_and_of_text_are_named(call, argument):
+    with pytest.raises(GradopsError) as caught:
+        call()
+    assert caught.value.argument == argument
+
+
+def test_dtypes_of_text_do_not_cast():
+    with pytest.raises(GradopsError):
+        gradops.array_api.can_cast(np.array(["a"]), "float32")

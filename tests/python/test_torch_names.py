@@ -61,6 +61,8 @@ def test_modules(torch):
     for call, wrong in ((functional_call, 1), (stack_module_state, [1, 2])):
         with pytest.raises(ArgumentTypeError, match="must be modules of PyTorch; got int"):
             call(wrong, {}) if call is functional_call else call(wrong)
+    with pytest.raises(ArgumentError, match="`models` must hold at least one module"):
+        stack_module_state([])
 
 
 def test_randomness_of_vmap(torch):

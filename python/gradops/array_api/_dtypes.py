@@ -81,7 +81,7 @@ def name_of(dtype) -> str:
 
 def _dtype_of(value) -> str:
     """The name of an array's dtype, or of a dtype."""
-    return ops.dtype(value) if ops.is_tensor(value) else name_of(value)
+    return name_of(ops.dtype(value) if ops.is_tensor(value) else value)
 
 
 def isdtype(dtype, kind) -> bool:

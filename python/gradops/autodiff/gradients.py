@@ -162,6 +162,11 @@ def grad(
     See Also:
         :func:`backward`, which adds to ``grad``; :func:`gradops.gradient`; :func:`gradops.grad` for functions.
     """
+    for name, flag in (("is_grads_batched", is_grads_batched), ("materialize_grads", materialize_grads)):
+        if hasattr(flag, "shape") and not isinstance(flag, np.bool_):
+            raise ArgumentTypeError(
+                f"`{name}` must be {{True}} or {{False}}; got {{got}}.", argument=name, got=TypeOf(flag)
+            )
     roots = [_root(backends.held(x)) for x in _sequence(outputs)]
     targets = list(map(backends.held, _sequence(inputs)))
     given = None if grad_outputs is None else _sequence(grad_outputs)
@@ -195,6 +200,8 @@ def _batched(roots: list, targets: list, given: list | None, settings: dict) -> 
     """:func:`grad` for several gradients of each root, along a first dimension."""
     if given is None or all(g is None for g in given):
         raise ArgumentError("`is_grads_batched` needs `grad_outputs`.", argument="grad_outputs")
+    _check_roots(roots, "outputs")
+    given = initial_gradients.pair(roots, given, ("outputs", "grad_outputs"))
     places = [i for i, g in enumerate(given) if g is not None]
     rows = [initial_gradients.tensor(roots[i].data, given[i]) for i in places]
     for i, row in zip(places, rows):
@@ -274,18 +281,22 @@ def _wanted(inputs) -> list:
     return found
 
 
-def _seeds(
-    roots: list, given: list | None, create_graph: bool, names: tuple[str, str] = initial_gradients.NAMES
-) -> list:
+def _check_roots(roots: list, argument: str) -> None:
     for root in roots:
         if not isinstance(root, Variable):
             raise GradientError(
                 "expected variables or torch tensors; got {root}.",
-                argument=names[0],
+                argument=argument,
                 hint="wrap the input: {variable}",
                 variable=VARIABLE,
                 root=TypeOf(root),
             )
+
+
+def _seeds(
+    roots: list, given: list | None, create_graph: bool, names: tuple[str, str] = initial_gradients.NAMES
+) -> list:
+    _check_roots(roots, names[0])
     pairs = zip(roots, initial_gradients.pair(roots, given, names))
     return [engine.seed(root, g, create_graph, names) for root, g in pairs]
 

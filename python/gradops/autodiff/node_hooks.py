@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -144,6 +144,8 @@ def register_multi_grad_hook(tensors: Sequence, fn: Callable, *, mode: str = "al
     if not callable(fn):
         raise ArgumentTypeError("`fn` must be a function; got {fn}.", argument="fn", fn=TypeOf(fn))
     _checks.choice("register_multi_grad_hook", mode, ("all", "any"), "mode")
+    if isinstance(tensors, Variable) or not isinstance(tensors, Iterable):
+        raise ArgumentTypeError("`tensors` must be a list; got {tensors}.", argument="tensors", tensors=TypeOf(tensors))
     tensors = list(tensors)
     if not tensors:
         raise ArgumentError("`tensors` must not be empty.", argument="tensors")

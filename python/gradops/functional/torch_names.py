@@ -8,7 +8,7 @@ from typing import Any
 
 from .._functions import Transformed
 from ..annotations import P
-from ..errors import ArgumentTypeError, TypeOf
+from ..errors import ArgumentError, ArgumentTypeError, TypeOf
 from . import transformations
 from .reverse import value_and_grad
 
@@ -181,8 +181,8 @@ def stack_module_state(models) -> tuple[dict[str, Any], dict[str, Any]]:
         new leaves that require gradients.
 
     Raises:
-        ArgumentTypeError: ``models`` are not modules of PyTorch. RuntimeError, ValueError: see
-            ``torch.func.stack_module_state``, which this is.
+        ArgumentTypeError: ``models`` are not modules of PyTorch.
+        ArgumentError: ``models`` is empty. RuntimeError, ValueError: see ``torch.func.stack_module_state``.
 
     Gradient:
         To the stacked parameters.
@@ -205,6 +205,8 @@ def stack_module_state(models) -> tuple[dict[str, Any], dict[str, Any]]:
         :func:`functional_call`.
     """
     models = list(models) if isinstance(models, (list, tuple)) else models
+    if isinstance(models, list) and not models:  # PyTorch, which refuses it too, may not be imported
+        raise ArgumentError("`stack_module_state`: `models` must hold at least one module.", argument="models")
     torch = _torch_of("stack_module_state", "models", *(models if isinstance(models, list) else [models]))
     return torch.func.stack_module_state(models)
 

@@ -111,8 +111,8 @@ class Said(Text):
         self.source = object()
         if weight != 1.0:
             self.weight = weight
-        if files:
-            self.files = _files(files)
+        if given := _files(files):
+            self.files = given
         return self
 
     def with_files(self, files: Iterable[File]) -> Said:

@@ -240,7 +240,7 @@ INTO: dict[str, tuple[tuple[str, ...], str]] = {
     "cumprod": _GIVEN,
     "cumsum": _GIVEN,
     "full": (("fill_value",), "dtype"),
-    "full_like": (("fill_value",), "dtype or ops.dtype(x)"),
+    "full_like": (("fill_value",), "ops.dtype(x) if dtype is None else dtype"),
     "linspace": (("start", "stop"), "dtype"),
     "prod": _GIVEN,
     "scatter_update": (("updates",), "ops.dtype(inputs)"),
@@ -276,7 +276,7 @@ def check_holds(op: str, name: str, value, dtype: str | None) -> None:
         ArgumentError: NA for an integer or bool dtype; a number outside the range of an integer dtype, except in a
             cast.
     """
-    if dtype is None:
+    if dtype is None or hasattr(dtype, "shape"):  # the op refuses a tensor
         return
     target = dtypes.canonical(dtype)
     if target != "bool" and target not in dtypes.INTEGERS:
