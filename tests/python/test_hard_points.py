@@ -453,6 +453,8 @@ def test_steps_have_gradient_zero(name, backend):
     value, slope, again = derivatives(lambda v: f(v) * v, [finite], backend)
     np.testing.assert_allclose(slope, value / finite)
     np.testing.assert_array_equal(again, 0 * finite)
+    point = tensors(finite, backend)
+    np.testing.assert_array_equal(numpy(gradops.jvp(f, (point,), (point,))[1]), 0 * finite)
 
 
 def recorded_gradient(f, x, backend):

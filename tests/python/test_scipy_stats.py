@@ -469,3 +469,18 @@ def test_log_tails_of_the_geometric_distribution_at_probability_1():
     for k in (1.0, 3.0):
         slopes = [gradops.grad(tail, 1)(k, 1.0) for tail in (stats.geom.logsf, stats.geom.logcdf, stats.geom.sf)]
         assert slopes == [-np.inf, float(k == 1), -float(k == 1)]
+
+
+@pytest.mark.parametrize("ends", [(-1.0, 1e3), (-1.0, 1e10), (-1e-100, 1e100), (-1e10, 1.0), (2.0, 1e8)])
+def test_moments_of_a_normal_distribution_with_a_far_end(ends):
+    for name in ("mean", "var", "entropy"):
+        found, want = (getattr(module.truncnorm, name)(*ends) for module in (stats, scipy.stats))
+        np.testing.assert_allclose(found, want, rtol=1e-10, err_msg=name)
+
+
+def test_density_of_infinite_degrees_of_freedom_has_the_normal_slope():
+    x, df = np.array([-0.7, 0.6]), np.array([np.inf, np.inf])
+    for name in ("pdf", "logpdf", "cdf"):
+        found = gradops.grad(lambda x: ops.sum(getattr(stats.t, name)(x, df)))(x)  # noqa: B023
+        want = gradops.grad(lambda x: ops.sum(getattr(stats.norm, name)(x)))(x)  # noqa: B023
+        np.testing.assert_allclose(found, want, rtol=1e-13)

@@ -296,3 +296,13 @@ def test_errors():
     ):
         with pytest.raises(kind, match=match):
             call()
+
+
+@pytest.mark.parametrize("name", ["gmean", "hmean"])
+def test_weights_that_are_missing_are_omitted_with_their_elements(name):
+    a, weights = np.array([np.nan, 0.3, 0.7, 0.8]), np.array([1.0, 2.0, np.nan, 1.0])
+    found, want = (getattr(module, name)(a, weights=weights, nan_policy="omit") for module in (stats, scipy.stats))
+    np.testing.assert_allclose(found, want)
+    f = lambda a, weights: getattr(stats, name)(a, weights=weights, nan_policy="omit")  # noqa: E731
+    for slope in gradops.grad(f, argnums=(0, 1))(a, weights):
+        assert (slope != 0).tolist() == [False, True, False, True]

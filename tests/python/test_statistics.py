@@ -174,3 +174,10 @@ def test_bad_input(backend):
         ops.fmax(x, tensors(np.ones(2), backend))
     with pytest.raises(ArgumentError, match="`dtype` must be one of"):
         ops.saturate_cast(x, "float99")
+
+
+@everywhere
+def test_correlation_of_one_row(backend):
+    x = np.array([[1.0, 3.0, 2.0]])
+    assert tuple(ops.corrcoef(tensors(x, backend)).shape) == (1, 1)
+    assert np.corrcoef(Variable(x)).shape == np.corrcoef(x).shape == ()

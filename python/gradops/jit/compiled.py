@@ -29,6 +29,7 @@ from ..annotations import P, R
 from ..autodiff.diagnostics import profiler
 from ..autodiff.variable import Variable, data_of
 from ..errors import ArgumentError, ArgumentTypeError, Given, JitError, Position, TypeOf
+from ..ops._compose import has_extended_precision
 from ..ops._structures import recorder
 from . import emission
 from .agreement import agree, report
@@ -526,8 +527,7 @@ def _static_positions(static: tuple[int, ...], count: int) -> tuple[int, ...]:
 
 
 def _as_tensor(value, backend):
-    extended = isinstance(value, np.ndarray) and value.dtype.char in "gG"  # native code has no such numbers
-    if backends.backend_of(value) is backend and not extended:
+    if backends.backend_of(value) is backend and not has_extended_precision(value):
         return value
     try:
         return backend.convert(value)

@@ -42,13 +42,16 @@ def promoted(*xs, floating: bool = False) -> list:
     tensors = [x for x in xs if type(x) not in NUMBERS]
     like = next((x for x in tensors if not isinstance(x, _CONSTANTS)), tensors[0] if tensors else None)
     return [
-        x if name == found and not _has_extended_precision(x) else constant_like(x, like, found)
+        x if name == found and not has_extended_precision(x) else constant_like(x, like, found)
         for x, name in zip(xs, names)
     ]
 
 
-def _has_extended_precision(x) -> bool:
-    """True for NumPy's ``longdouble``, whose name is that of double precision here; SciPy's functions lack it."""
+def has_extended_precision(x) -> bool:
+    """True for NumPy's ``longdouble``, whose name is that of double precision here.
+
+    SciPy's functions and native code have no such numbers.
+    """
     return isinstance(x, (np.ndarray, np.generic)) and x.dtype.char in "gG"
 
 

@@ -134,7 +134,7 @@ def _power_of_steps(x1, x2):
 def floor_divide(x1, x2):
     if not x1.dtype.is_floating:
         return tf.math.floordiv(x1, x2)
-    return stepped(_floor_divide(x1, x2), x1, x2)
+    return stepped(_floor_divide(tf.stop_gradient(x1), tf.stop_gradient(x2)), x1, x2)  # `TruncateMod` has no derivative
 
 
 @compute_in_single

@@ -107,7 +107,7 @@ class Sample:
                     argument="nan_policy",
                     hint="leave NaN out before",
                 )
-            self.keep(ops.logical_not(ops.isnan(self.x)))
+            self.keep(ops.logical_not(ops.isnan(self.x if self.weights is None else self.x + self.weights)))
 
     def _weights(self, weights, rank: int):
         if len(weights.shape) == rank:
@@ -124,6 +124,8 @@ class Sample:
         """Omit elements where ``mask`` is false."""
         self.mask = mask if self.mask is None else self.mask & mask
         self.x = ops.where(mask, self.x, 1.0)
+        if self.weights is not None:
+            self.weights = ops.where(mask, self.weights, 1.0)
 
     @property
     def n(self):

@@ -322,7 +322,9 @@ class _Truncnorm(Continuous):
         return both(a < b)
 
     def _inner(self, a, b):
-        return where(a > -math.inf, a + where(b < math.inf, (b - a) / 2, 1.0), where(b < math.inf, b - 1, 0.0))
+        """Return the point nearest to the mode that is 1, or half of the interval, away from the ends."""
+        away = where(b - a < 2, b - a, 2.0) / 2
+        return ops.minimum(ops.maximum(0.0, a + away), b - away)
 
     _log_mass = staticmethod(_log_normal_mass)
 

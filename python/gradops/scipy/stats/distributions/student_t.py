@@ -10,13 +10,15 @@ from ...special._tails import log_t_density, psi_rise
 from ...special.probabilities import F, log_stdtrit
 from ._family import Continuous
 from ._shared import LOG_2, LOG_ROOT, finite
+from .normal import log_normal_density
 
 
 class _T(Continuous):
     """Student's t distribution with ``df`` degrees of freedom; normal for infinite ``df``."""
 
     def _logpdf(self, z, df):
-        return log_t_density(df, z)
+        known = where(df < math.inf, df, 1.0)
+        return where(df < math.inf, log_t_density(known, z), log_normal_density(z))
 
     def _tail(self, z, lower, as_log, df):
         q = z if lower else -z
