@@ -58,7 +58,7 @@
 #' @export
 extend_op <- function(name, f, derivative = NULL, kernels = NULL, ..., elementwise = FALSE, moves = FALSE,
                       reduces = FALSE, linear = NULL, multilinear = NULL, domain = NULL) {
-  rlang::check_dots_empty()
+  if (...length() > 0L) no_argument(...)
   check_words(name)
   check_function(f)
   check_functions(derivative)

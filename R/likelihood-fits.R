@@ -126,7 +126,7 @@ reported_by_row <- function(reported, rows, type, call = parent.frame()) {
 confint.gradops_fit <- function(object, parm, level = 0.95, method = c("wald", "profile"), ...) {
   refuse_more("confint", ...)
   method <- chosen(method)
-  if (!is.numeric(level) || length(level) != 1L || !isTRUE(level > 0 && level < 1)) {
+  if (!is.numeric(level) || is.object(level) || length(level) != 1L || !isTRUE(level > 0 && level < 1)) {
     unsupported("level", sprintf("must be a number between 0 and 1; got %s.", friendly(level)))
   }
   if (!missing(parm)) parm <- parameter_places(parm, object, "parm")

@@ -354,10 +354,10 @@ check_support <- function(names, kinds, y, comes, range, support, discrete) {
       "`%s` are %scounts by their density", names[which(comes)[1L]], if (discrete) "no " else ""
     ), NULL)
   }
-  if (!is.numeric(range) || length(range) != 2L || anyNA(range) || range[1L] >= range[2L]) {
+  if (!is.numeric(range) || is.object(range) || length(range) != 2L || anyNA(range) || range[1L] >= range[2L]) {
     refuse_parameters("range", "must be two numbers, the lower first", NULL)
   }
-  if (!is.null(support) && (!is.numeric(support) || anyNA(support))) {
+  if (!is.null(support) && (!is.numeric(support) || is.object(support) || anyNA(support))) {
     refuse_parameters("discreteSupport", "must be numbers", NULL)
   }
   beyond <- which(comes & kinds != 1 & (y < range[1L] | y > range[2L]))[1L]

@@ -62,7 +62,7 @@ transform_positive <- function() new_transform("positive")
 #' @export
 transform_interval <- function(lower, upper) {
   for (name in c("lower", "upper")) {
-    if (!is.numeric(get(name))) {
+    if (!is.numeric(get(name)) || is.object(get(name))) { # is.numeric() holds for tensors
       abort(
         sprintf("`%s` must be numbers.", name), class = c("gradops_error_type", "gradops_error"), argument = name
       )

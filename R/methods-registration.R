@@ -249,9 +249,15 @@ shape_of <- function(x) {
   dim(x) %||% length(x)
 }
 
-# Values if they are known; NULL for a tensor in a trace.
+# Values if they are known; NULL for a tensor in a trace. The failure is not raised, as R would take 20 ms to note its
+# stack.
 known_values <- function(x) {
-  tryCatch(values_of(x), gradops_error = function(error) NULL)
+  to_r <- core[["interop.r.to_r"]] %||% load_core("interop.r.to_r")
+  found <- tryCatch(
+    answer(py_call(to_r, x), NULL, fail = function(...) NULL),
+    gradops_error = function(error) NULL # of a stale tensor
+  )
+  if (!is.null(found)) py_to_r(found)
 }
 
 # The values as an R vector if `x` has one dimension, else as an R array.

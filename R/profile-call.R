@@ -33,7 +33,7 @@
 #' profile_call(gradient(f, c(1, 2)), times = 10)
 #' @export
 profile_call <- function(code, times = 1) {
-  if (!is.numeric(times) || length(times) != 1L || is.na(times) || times < 1 || times != trunc(times)) {
+  if (!is.numeric(times) || is.object(times) || length(times) != 1L || !isTRUE(times >= 1 && times == trunc(times))) {
     abort("`times` must be a positive integer.", class = c("gradops_error_argument", "gradops_error"))
   }
   if (!is.null(state$clock)) {

@@ -22,12 +22,13 @@ call_core <- function(.name, ..., .call = parent.frame()) {
   answer(py_call(core[[.name]] %||% load_core(.name), ...), .call)
 }
 
-# The result of a call into Python, or the condition it stands for, signalled from `call`.
-answer <- function(result, call) {
+# The result of a call into Python, or the condition it stands for, signalled from `call`; or what `fail` makes of a
+# failure.
+answer <- function(result, call, fail = raise) {
   result <- withCallingHandlers(result, error = function(error) if_theirs(error, call))
   classes <- class(result)
   front <- front_classes(classes)
-  if (!is.null(front)) class(result) <- front else if (classes[1L] == failure_class) raise(result, call)
+  if (!is.null(front)) class(result) <- front else if (classes[1L] == failure_class) result <- fail(result, call)
   if (length(conditions) > 0 && callbacks() == 0) forget_conditions() # Python went on after an error
   result
 }

@@ -53,6 +53,42 @@ def garch(n: int):
     return loss, np.array([-1.0, 0.1, 0.3])
 
 
+def hidden_markov(n: int, states: int = 20):
+    """Return the likelihood of a hidden Markov model (a loop of operations on arrays), and a start."""
+    observed = rng.integers(0, 5, n).tolist()
+
+    def loss(p):
+        transitions = ops.softmax(ops.reshape(p[: states**2], (states, states)), 1)
+        emissions = ops.softmax(ops.reshape(p[states**2 :], (states, 5)), 1)
+        a, total = np.full(states, 1 / states), 0.0
+        for k in observed:
+            a = ops.matmul(a, transitions) * emissions[:, k]
+            s = ops.sum(a)
+            a, total = a / s, total + ops.log(s)
+        return -total
+
+    return loss, rng.normal(size=states**2 + 5 * states) / 10
+
+
+def kalman_of_vectors(n: int, states: int = 4):
+    """Return the likelihood of a state space model by the Kalman filter (a loop of matrix products), and a start."""
+    observed, H = rng.normal(size=n).tolist(), np.eye(1, states)
+
+    def loss(p):
+        F = 0.9 * np.eye(states) + ops.reshape(p[: states**2], (states, states)) / 10
+        Q, r = ops.exp(p[-2]) * np.eye(states), ops.exp(p[-1])
+        a, P, total = np.zeros(states), np.eye(states), 0.0
+        for y in observed:
+            a, P = ops.matmul(F, a), ops.matmul(ops.matmul(F, P), ops.transpose(F)) + Q
+            s, v = ops.matmul(ops.matmul(H, P), H.T) + r, y - ops.matmul(H, a)
+            gain = ops.matmul(P, H.T) / s
+            a, P = a + ops.matmul(gain, v), P - ops.matmul(ops.matmul(gain, H), P)
+            total = total + ops.log(s[0, 0]) + v[0] ** 2 / s[0, 0]
+        return total / 2
+
+    return loss, rng.normal(size=states**2 + 2) / 10
+
+
 def states(n: int):
     """Return a loss for a chain of unknown states, which are read one by one, and a start."""
 
@@ -102,6 +138,8 @@ def loops() -> None:
         ("Kalman filter", kalman, (200, 2000, 10_000)),
         ("GARCH(1,1)", garch, (500,)),
         ("chain of states", states, (200, 2000)),
+        ("hidden Markov model, 20 states", hidden_markov, (300,)),
+        ("Kalman filter, 4 states", kalman_of_vectors, (500,)),
     ):
         for n in sizes:
             loss, start = model(n)

@@ -11,6 +11,7 @@ strings, and does not tell whether an import is in a function.
 from __future__ import annotations
 
 import ast
+import functools
 import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -117,11 +118,12 @@ def _core_module(path: str) -> str | None:
 
 def _named(node, name: str, base: str, known: dict) -> list[str]:
     """The modules of the core's that a call or a subscript names in a string."""
-    if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "sys.modules":
+    called = getattr(node.func, "attr", getattr(node.func, "id", "")) if isinstance(node, ast.Call) else ""
+    if isinstance(node, ast.Subscript) and getattr(node.value, "attr", "") == "modules":
         text = _start(node.slice)
-    elif isinstance(node, ast.Call) and node.args and ast.unparse(node.func).rpartition(".")[2] in IMPORTERS:
+    elif called in IMPORTERS and node.args:
         text = _start(node.args[0])
-    elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("namespace"):
+    elif called.endswith("namespace"):
         later = next((keyword.value for keyword in node.keywords if keyword.arg == "later"), None)
         return [f"{name}.{late}".lstrip(".") for late in ast.literal_eval(later)] if later is not None else []
     else:
@@ -154,11 +156,15 @@ def floor_of(name: str) -> int:
     return next(i for i, floor in enumerate(FLOORS) if top in floor)
 
 
-def graph() -> dict[str, set[str]]:
+@functools.cache
+def core_imports() -> dict[str, list[tuple[str, int, bool]]]:
+    """Return the imports of each of the core's modules."""
     known = modules()
-    return {
-        name: {target for target, _, _ in imports(name, path, known) if target != name} for name, path in known.items()
-    }
+    return {name: imports(name, path, known) for name, path in known.items()}
+
+
+def graph() -> dict[str, set[str]]:
+    return {name: {target for target, _, _ in found if target != name} for name, found in core_imports().items()}
 
 
 def circles(edges: dict[str, set[str]]) -> list[list[str]]:

@@ -2,7 +2,9 @@
 
     python tools/minutes.py .build/long [--record]
 
---record also updates tests/python/durations.json, which tools/test --long uses to split its tests into parts.
+--record also updates tests/python/durations.json. Reports of the long suite give the seconds of its functions and slow
+cases, and tools/test --long uses them to split it into parts. Reports of the short suite, .build/test/python-*.xml,
+give the seconds of its files, and tools/halves uses them.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ DURATIONS = Path(__file__).resolve().parents[1] / "tests" / "python" / "duration
 
 files: dict = defaultdict(lambda: [0, 0, 0.0])
 functions: dict = defaultdict(list)
+short: dict[str, float] = defaultdict(float)
 slow: dict[str, float] = {}
 cases = []
 failures = []
@@ -37,7 +40,9 @@ for report in sorted(Path(sys.argv[1]).rglob("*.xml")):
             total[1] += failed
             total[2] += seconds / 60
         cases.append((seconds, suite, file, name))
-        if not r_backend:
+        if report.name.startswith("python-") and file:
+            short[f"{file}.py"] += seconds
+        elif not r_backend and report.stem != "documents" and file:
             functions[f"{file}.py::{name.partition('[')[0]}"].append(seconds)
             if seconds > SLOW:
                 slow[f"{file}.py::{name}"] = round(seconds, 1)
@@ -61,4 +66,5 @@ print("\n".join(failures))
 if "--record" in sys.argv:
     known = json.loads(DURATIONS.read_text())
     known |= {name: round(sum(seconds) / len(seconds), 3) for name, seconds in functions.items()} | slow
+    known |= {file: round(seconds, 1) for file, seconds in short.items()}
     DURATIONS.write_text(json.dumps(known, indent=0, sort_keys=True) + "\n")

@@ -78,6 +78,12 @@ class Made(Generic[P, R]):
         return self if all(map(operator.is_, copied, parts)) else make(*copied)
 
 
+def hides_arguments(f: Callable) -> Callable:
+    """Mark a function that shows what it differentiates to the user's functions as variables only."""
+    f.are_arguments_hidden = True  # type: ignore[attr-defined]
+    return f
+
+
 class Transformed(Made[P, R]):
     """The result of transforming a function; it is called like ``call``, and is a method if the function is.
 
@@ -89,6 +95,7 @@ class Transformed(Made[P, R]):
     def __init__(self, call: Callable, transformation: Callable, f: Callable, *settings):
         functools.update_wrapper(self, f, updated=())
         self._call, self._transformation, self._settings = call, transformation, settings
+        self.are_arguments_hidden = getattr(call, "are_arguments_hidden", False)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._call(*args, **kwargs)

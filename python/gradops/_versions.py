@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import os
 import pathlib
 import platform
@@ -70,9 +71,10 @@ def _version(module: str) -> str | None:
 
     One such package is ``tensorflow-cpu``.
     """
-    for name in (module, *importlib.metadata.packages_distributions().get(module, ())):
-        try:
-            return importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return None
+    try:
+        return importlib.metadata.version(module)
+    except importlib.metadata.PackageNotFoundError:
+        if importlib.util.find_spec(module) is None:
+            return None
+    names = importlib.metadata.packages_distributions().get(module)  # reads the file lists of all packages: 0.2 s
+    return importlib.metadata.version(names[0]) if names else None

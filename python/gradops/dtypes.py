@@ -17,8 +17,12 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")
 COMPLEX = ("complex64", "complex128")
 ALL = BOOL + INTEGERS + FLOATS + COMPLEX
 
+EXTENDED = {"float96": "float64", "float128": "float64", "complex192": "complex128", "complex256": "complex128"}
+"""NumPy's extended precision, which no other library has, is computed in double precision."""
+
 _KINDS = {name: rank for rank, names in enumerate((BOOL, INTEGERS, FLOATS, COMPLEX)) for name in names}
 _ALIASES = {"float": "float64", "double": "float64", "half": "float16", "int": "int64", "complex": "complex128"}
+_ALIASES |= EXTENDED
 
 
 def kind(name: str) -> int:
@@ -108,12 +112,7 @@ def real_of(name: str) -> str:
     return {"complex64": "float32", "complex128": "float64"}.get(name, name)
 
 
-_TAKEN_AS = {
-    **{name: name for name in ALL},
-    **{"float96": "float64", "float128": "float64", "complex192": "complex128", "complex256": "complex128"},
-}
-"""NumPy's extended precision, which no other library has, is computed in double precision."""
-
+_TAKEN_AS = {name: name for name in ALL} | EXTENDED
 _MEETS = {(x, y): _promote(first, second) for x, first in _TAKEN_AS.items() for y, second in _TAKEN_AS.items()}
 _MEETS_NUMBER: dict[type, dict[tuple[str, str], str]] = {
     number: {

@@ -19,7 +19,7 @@ from gradops.scipy import _names
 
 def modules() -> list[str]:
     """Return the modules of ``gradops.scipy`` that mirror SciPy, with submodules: ``signal``, ``signal.windows``."""
-    for name in gradops.scipy.__all__:
+    for name in (*gradops.scipy.__all__, "signal.windows"):
         importlib.import_module(f"gradops.scipy.{name}")
     return sorted(name.removeprefix("gradops.scipy.") for name in _names.REFUSED)
 

@@ -107,6 +107,7 @@ def test_unknown_number_of_rows(tf):
         close(call(ROWS[:count]), gradops.vmap(f)(on("tensorflow", ROWS[:count])))
 
 
+@pytest.mark.short_cases(1, "tensorflow", "jax")
 @pytest.mark.parametrize("size", (1, 2))
 def test_derivatives_through_chunks(backend, size):
     """Enclosing derivatives reach the arguments and what a rule closes over."""

@@ -360,7 +360,7 @@ def test_kernels_are_added_to_backends_loaded_later():
     backends.add_kernel("later", "test_extend.soft_tanh", "kernel")
     try:
         made = backends.Backend.__new__(backends.Backend)
-        made._kernels = type("Kernels", (), {})()
+        made._kernels, made._later = type("Kernels", (), {})(), {}
         for op, kernel in backends._extending["later"].items():
             made.add_kernel(op, kernel)
         assert made.kernel("test_extend.soft_tanh") == "kernel"

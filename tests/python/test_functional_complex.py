@@ -90,6 +90,7 @@ def test_complex_inputs_and_real_outputs(backend):
     np.testing.assert_allclose(numpy(grad(lambda z: ops.sum(f(z)))(tensors(Z, backend))), 2 * Z)
 
 
+@pytest.mark.short_cases(1, "jax")
 @pytest.mark.parametrize("name", LOSSES)
 def test_second_derivatives(backend, name):
     f = LOSSES[name]

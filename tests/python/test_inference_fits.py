@@ -283,7 +283,7 @@ def same(found, wanted):
     assert found.nobs == wanted.nobs and found.names == wanted.names and found.problems == wanted.problems
 
 
-@pytest.mark.short_cases(0, "jax", "tensorflow")
+@pytest.mark.short_cases(0, "jax", "tensorflow", "torch")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_fits_are_pickled_with_their_likelihood(backend):
     data = {name: tensors(x, backend) for name, x in COUNTED.items()}

@@ -63,6 +63,12 @@ def test_invalid_axes(value, error):
         r.as_axis(value, "axis")
 
 
+def test_data_frame_is_not_an_axis():
+    frame = pytest.importorskip("pandas").DataFrame({"a": [1, 2], "b": ["x", "y"]})
+    with pytest.raises(ArgumentTypeError, match="`axis` must be a whole number; got a DataFrame"):
+        r.as_axis(frame, "axis")
+
+
 def test_indices_count_from_1_in_arguments_and_results():
     x = np.array([3.0, 9.0, 5.0])
     assert r.op("argmax")(x, None, False) == 2

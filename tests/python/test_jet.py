@@ -60,6 +60,7 @@ CLOSED = {
 }
 
 
+@pytest.mark.short_cases(4, "jax")
 @pytest.mark.parametrize("name", CLOSED)
 def test_closed_forms_to_order_5(backend, name):
     f, wanted = CLOSED[name]

@@ -710,6 +710,12 @@ def test_negative_static_argnums(library):
         jit(ops.exp, static_argnums="x")
 
 
+@pytest.mark.parametrize("native", [True, False])
+def test_split_of_an_empty_axis_compiles(native):
+    f = jit(lambda x: ops.stack([ops.sum(x), *map(ops.sum, ops.unstack(x, axis=-1))]), native=native)
+    np.testing.assert_array_equal(f(np.ones((3, 0))), [0.0])
+
+
 def test_zero_dimensional_array_is_written_in_place():
     def alone(x):
         total = ops.reshape(x[:1] * 2, ())

@@ -7,7 +7,6 @@ import pytest
 
 import gradops
 from gradops import ops
-from gradops.functional import hvp
 
 T = 80
 RNG = np.random.default_rng(3)
@@ -66,6 +65,16 @@ def written_in_place(p):
     for t in range(1, T):
         m[t] = ops.sin(m[t - 1] * p[3:6] + X[t] * p[1])
     return ops.sum(m * X)
+
+
+def argument_written(p):
+    """Write to the argument itself while the loop reads it."""
+    p = p + 0.0
+    q = p[:3] * 1.0
+    for t in range(T):
+        p[t % 12] = ops.cos(q[0]) * 0.5
+        q = ops.sin(q * p[t % 12] + X[t])
+    return ops.sum(q) + ops.sum(p)
 
 
 def within_another(p):
@@ -139,17 +148,21 @@ ROLLED = [
 ]
 
 
-@pytest.mark.parametrize("f", [*ROLLED, settings, second_order, branching, lengths], ids=lambda f: f.__name__)
-def test_derivatives_are_those_of_the_tape(f):
+@pytest.mark.parametrize(
+    "f", [*ROLLED, argument_written, settings, second_order, branching, lengths], ids=lambda f: f.__name__
+)
+def test_derivatives_equal_the_tape(f):
     compiled = gradops.jit(gradops.value_and_grad(f))
     for x in (ARGUMENT, ARGUMENT * 1.1):
         value, gradient = compiled(x)
         want, wanted = gradops.value_and_grad(f)(x)
         np.testing.assert_allclose(value, want, rtol=1e-10)
         np.testing.assert_allclose(gradient, wanted, rtol=1e-8, atol=1e-10 * np.abs(wanted).max())
-    along = np.cos(np.arange(12.0))
-    found = gradops.jit(lambda x: hvp(f, x, along)[1])(ARGUMENT)
-    wanted = hvp(f, ARGUMENT, along)[1]
+
+
+@pytest.mark.parametrize("f", [kalman, rows_written, two_chains, second_order], ids=lambda f: f.__name__)
+def test_second_derivatives_equal_the_tape(f):
+    found, wanted = gradops.jit(gradops.hessian(f))(ARGUMENT), gradops.hessian(f)(ARGUMENT)
     np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-9 * np.abs(wanted).max())
 
 
@@ -158,6 +171,7 @@ def test_the_loop_is_one_operation(f):
     compiled = gradops.jit(gradops.value_and_grad(f))
     compiled(ARGUMENT)
     assert steps(compiled) < 4 * T
+    assert " iterations became one step" in compiled.explain()
 
 
 def test_single_precision():
@@ -317,3 +331,38 @@ def test_random_loops(seed):
     want, wanted = gradops.value_and_grad(f)(x)
     np.testing.assert_allclose(value, want, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(gradient, wanted, rtol=1e-6, atol=1e-8 * max(1, np.abs(wanted).max()))
+
+
+# Values of the argument that are constants of the derivative.
+
+
+def chain(q, x):
+    a = q
+    for t in range(T):
+        a = ops.tanh(a * q[0] + x * ops.sin(q) + X[t]) * 0.7 + 0.1 * a * ops.sin(x)
+    return ops.sum(a)
+
+
+def within_stopped(q, stopped):
+    return ops.sum(gradops.grad(lambda r: chain(r, stopped))(q) ** 2)
+
+
+CONSTANTS = {
+    "argument": lambda x: gradops.grad(lambda q: chain(q, x))(x),
+    "stopped": gradops.grad(lambda q: within_stopped(q, gradops.stop_gradient(q))),
+    "gradient": lambda x: gradops.grad(
+        lambda q: chain(q, gradops.grad(lambda r: ops.sum(r * r) / 2)(gradops.stop_gradient(q)))
+    )(x),
+    "other": gradops.grad(lambda q, x: chain(q, x), argnums=0),
+    "both": gradops.grad(chain, argnums=(0, 1)),
+    "inside": gradops.grad(lambda q, x: chain(q, x) + ops.sum(gradops.grad(lambda r: chain(r, x))(x) * q), argnums=0),
+}
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_constants_equal_to_the_argument(name):
+    """Recorded rows are equal where a value is a variable and where it is a constant; only the tape knows."""
+    f, x = CONSTANTS[name], ARGUMENT[:3]
+    arguments = (x, x) if name in ("other", "both", "inside") else (x,)
+    found, wanted = gradops.jit(f)(*arguments), f(*arguments)
+    np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-12)

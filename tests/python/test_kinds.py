@@ -5,7 +5,8 @@ import pytest
 import scipy.special
 from parity import BACKENDS, native_gradient, numpy, tape_gradient, tensors
 
-from gradops import config, ops
+import gradops
+from gradops import _tree, config, ops
 from gradops.errors import ArgumentTypeError
 
 everywhere = pytest.mark.parametrize("backend", BACKENDS)
@@ -262,3 +263,38 @@ def test_tile_of_many_dimensions(backend):
     x = np.arange(48.0).reshape(1, 2, 1, 3, 1, 2, 4)
     repeats = (2, 1, 3, 2, 1, 1, 2)
     np.testing.assert_array_equal(numpy(ops.tile(tensors(x, backend), repeats)), np.tile(x, repeats))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.skipif(np.dtype("clongdouble").itemsize == 16, reason="NumPy has no extended precision here")
+@pytest.mark.parametrize("z", [Z, Z.real], ids=["complex", "real"])
+def test_extended_precision_gives_what_double_precision_gives(z):
+    """Ops, derivatives and programs of NumPy's extended precision, which they compute in double precision."""
+    wide = z.astype("clongdouble" if z.dtype.kind == "c" else "longdouble")
+    unlike = ("empty", "empty_like", "nextafter")  # these have no value that is known, or another one in each precision
+    compared = 0
+    for name in set(ops.__all__) - set(unlike):
+        for arguments, widened in (((z,), (wide,)), ((z, z.T), (wide, z.T)), ((z, z.T), (z, wide.T))):
+            try:
+                want = numpy(getattr(ops, name)(*arguments))
+            except Exception:  # the op takes other arguments
+                continue
+            try:
+                found = numpy(getattr(ops, name)(*widened))
+            except ArgumentTypeError:
+                continue
+            compared += 1
+            assert_equal(found, want, name)
+    assert compared > 150
+    for f in (lambda x: ops.sum(ops.abs(x) ** 2), lambda x: ops.norm(x) + ops.real(ops.sum(ops.inv(x)))):
+        for derived in (gradops.grad(f), gradops.jit(f), gradops.jit(gradops.grad(f))):
+            for x in (wide, z, wide):
+                assert_equal(derived(x), derived(z), str(f))
+
+
+def assert_equal(found, want, name):
+    for x, y in zip(_tree.leaves_of(found), _tree.leaves_of(want), strict=True):
+        if isinstance(x, str):
+            assert x == y
+        else:
+            np.testing.assert_allclose(np.asarray(x, complex), np.asarray(y, complex), rtol=1e-9, err_msg=name)

@@ -124,7 +124,7 @@ def hessian(f, x, how: str):
     return functional.hessian(f, x, outer_jacobian_strategy=how)
 
 
-@pytest.mark.short_cases(2, "jax")
+@pytest.mark.short_cases(1, "jax")
 @pytest.mark.short_cases(2, "tensorflow")
 @pytest.mark.parametrize("how", ["reverse-mode", "forward-mode", "compiled"])
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -141,7 +141,7 @@ def test_first_derivatives_are_0_and_second_ones_correct_or_nan(name, backend, h
     is_undefined(squares) if want is None else is_right(squares, want, backend)
 
 
-@pytest.mark.short_cases(2, "jax")
+@pytest.mark.short_cases(1, "jax")
 @pytest.mark.short_cases(2, "tensorflow")
 @pytest.mark.parametrize("squared", SQUARED)
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -299,7 +299,7 @@ def test_tensorflow_tapes_around_graphs(compiled):
     assert np.isnan(numpy(outer.gradient(g, x))).all() and np.isnan(numpy(forward.jvp(g))).all()
 
 
-@pytest.mark.short_cases(2, "jax")
+@pytest.mark.short_cases(1, "jax")
 @pytest.mark.parametrize("inner", ["jacfwd", "jacrev"])
 @pytest.mark.parametrize("outer", ["jacfwd", "jacrev"])
 @pytest.mark.parametrize("backend", [name for name in BACKENDS if name in ("torch", "jax")])

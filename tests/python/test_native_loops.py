@@ -45,7 +45,7 @@ def test_loop_around_an_op_is_native(name):
         assert all("dtype" in reason for reason in left), str(explanation)
 
 
-@pytest.mark.short_cases(8)
+@pytest.mark.short_cases(3)
 @needs_machine
 @pytest.mark.parametrize("name", sorted(CALLED))
 @quietly

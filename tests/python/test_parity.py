@@ -59,12 +59,12 @@ OTHER_CASES = [case for case in SAMPLE if FIRST[case.op] is not case]
 
 
 def on_each(case, names, compare):
-    """Compare two examples of a case on each library; on JAX only the last, as it compiles for each shape."""
+    """Compare two examples of a case on each library; on JAX and TensorFlow only the last: they compile each shape."""
     names = [name for name in names if name not in case.skip and backends.installed(name)]
     *others, last = case.examples(2)
     for arguments in others:
         for name in names:
-            if name != "jax":
+            if name not in COMPILING:
                 compare(name, arguments)
     for name in names:
         compare(name, last)
@@ -174,6 +174,7 @@ def second_gradient(case, oracles: list[str]) -> None:
             np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-5, err_msg=f"{case.id}: {arguments}")
 
 
+@pytest.mark.short_cases(80, "tensorflow")
 @pytest.mark.short_cases(40, "jax")
 @pytest.mark.slow
 @pytest.mark.parametrize("over", ["jax", "tensorflow"])

@@ -77,7 +77,7 @@ def test_sanitizers_find_nothing_on_bytes_that_reach_new_code(driver, tmp_path):
 
 
 @needs_compiler
-def test_c_and_python_have_the_same_opcodes():
+def test_python_and_c_have_the_same_opcodes():
     source = f'#include "{RUNTIME / "operations.h"}"'
     text = subprocess.run(["cc", "-E", "-P", "-x", "c", "-"], input=source, capture_output=True, text=True, check=True)
     names = re.findall(r"\bOPCODE_(\w+)", text.stdout)

@@ -40,7 +40,7 @@ def run(body: str) -> dict:
 
 @pytest.mark.short_cases(1)
 @pytest.mark.slow
-@pytest.mark.parametrize("step", ["y * 1.0000001", "ops.reshape(y, (2,))", "y + x", "y[0:2]", "ops.split(y * 1, 1)[0]"])
+@pytest.mark.parametrize("step", ["y + x", "y * 1.0000001", "ops.reshape(y, (2,))", "y[0:2]", "ops.split(y * 1, 1)[0]"])
 def test_chain_of_a_million_operations(step):
     """The chain is built, differentiated and freed by reference counting alone, in memory linear in its length."""
     n = 1_000_000 if step == "y * 1.0000001" else 200_000

@@ -2,6 +2,7 @@
 
 import importlib
 import pathlib
+import pkgutil
 
 import numpy as np
 import pytest
@@ -18,6 +19,18 @@ def test_each_name_is_covered_or_refused(module):
     refused = set(_names.REFUSED[ours.__name__])
     assert scipys(module) - set(ours.__all__) - refused == set()
     assert refused & set(ours.__all__) == set()
+
+
+@pytest.mark.parametrize("module", modules())
+def test_the_tables_of_places_name_all_that_the_modules_define(module):
+    ours = importlib.import_module(f"gradops.scipy.{module}")
+    places = getattr(ours, "_PLACES", {})
+    for place in set(places.values()):
+        below = importlib.import_module(f"{ours.__name__}.{place}")
+        assert sorted(below.__all__) == sorted(name for name in places if places[name] == place)
+    if places:
+        found = {info.name for info in pkgutil.iter_modules(ours.__path__) if info.name[0] != "_"}
+        assert found - {place.partition(".")[0] for place in places.values()} <= set(ours.__all__)
 
 
 TOOLS = pathlib.Path(__file__).parents[2] / "tools"

@@ -164,3 +164,12 @@ def test_programs_of_libraries(compiled):
 )
 def test_errors_name_the_argument(call, argument):
     refused(call, argument)
+
+
+@pytest.mark.filterwarnings("ignore:singular")
+@pytest.mark.parametrize(("mu", "bias"), [(-4.0, 1.0), (-2.5, 0.5), (-3.5, 0.5)])
+def test_singular_hankel_transforms(mu, bias):
+    x = np.random.default_rng(0).normal(size=16)
+    for name in ("fht", "ifht"):
+        found, want = (getattr(module, name)(x, 0.3, mu, bias=bias) for module in (fft, scipy.fft))
+        np.testing.assert_allclose(found, want, rtol=1e-10)

@@ -650,3 +650,11 @@ def test_inner_integral_is_recorded_only_with_the_outer_one():
     assert gradops.grad(lambda b: integrate.dblquad(height, 0.0, 2.0, 0.0, 1.0, (b,))[0])(2.0) == pytest.approx(1.0)
     places = 21  # of a rule; SciPy's value and the outer rule need values only, a first point and the sum are recorded
     assert len(calls) <= 2 * places**2 + (places + 1) * (3 * places + 1)
+
+
+@pytest.mark.parametrize("name", ["cumulative_trapezoid", "cumulative_simpson"])
+def test_cumulative_integral_of_one_sample(name):
+    for axis in (0, 1):
+        y = np.ones((1, 3) if axis == 0 else (3, 1))
+        found, want = (getattr(module, name)(y, axis=axis, initial=0) for module in (integrate, scipy.integrate))
+        np.testing.assert_array_equal(found, want)

@@ -411,3 +411,34 @@ def test_grid_interpolants_are_products_of_splines():
     )
     np.testing.assert_allclose(ours, want, 1e-11, 1e-10)
     np.testing.assert_allclose(ours, theirs, 1e-3, 1e-2)
+
+
+def test_derivatives_by_an_inserted_knot_and_by_a_level():
+    tck = scipy.interpolate.splrep(np.arange(7.0), [0.0, 1.0, 2.0, 1.0, 0.0, 3.0, 1.0])
+    pieces = scipy.interpolate.PPoly.from_spline(tck)
+    agree(
+        lambda x: [part[:8] for part in interpolate.insert(x, tck, m=2)[:2]],
+        lambda x: [part[:8] for part in scipy.interpolate.insert(float(x), tck, m=2)[:2]],
+        np.array(1.6),
+        over=("numpy", "torch"),
+        compiled=False,
+    )
+    agree(
+        lambda y: interpolate.PPoly(pieces.c, pieces.x).solve(y),
+        lambda y: pieces.solve(float(y)),
+        np.array(0.7),
+        over=("numpy", "torch"),
+        compiled=False,
+    )
+
+
+def test_knots_that_sites_do_not_determine_are_refused():
+    x = np.linspace(0, 10, 11)
+    for t in ([3.0, 5.0], [2.5], [1.1, 1.2, 1.3, 1.4], np.arange(1.0, 10.0), [1.0, 1.0, 1.0, 1.0, 5.0]):
+        try:
+            want = scipy.interpolate.LSQUnivariateSpline(x, np.sin(x), t)(2.5)
+        except ValueError:
+            with pytest.raises(ArgumentError, match="Schoenberg"):
+                interpolate.LSQUnivariateSpline(x, np.sin(x), t)
+        else:
+            np.testing.assert_allclose(interpolate.LSQUnivariateSpline(x, np.sin(x), t)(2.5), want, rtol=1e-10)

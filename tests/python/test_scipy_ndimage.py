@@ -155,6 +155,38 @@ def test_integers_stay_integers():
         np.testing.assert_array_equal(found, want)
         assert found.dtype == want.dtype
     assert ndimage.gaussian_filter(x, 1.0, output="float32").dtype == "float32"
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "int64"])
+def test_images_of_integers(dtype):
+    """SciPy rounds sampled values, and stores the derivatives of a filter in the image's dtype."""
+    x = (rng.integers(0, 90, size=(6, 7)) % (3 if dtype == "bool" else 90)).astype(dtype)
+    calls = [
+        ("zoom", (1.7,), {"order": 1}),
+        ("zoom", (1.0,), {}),
+        ("shift", (0.3,), {}),
+        ("rotate", (33,), {"order": 2}),
+        ("affine_transform", ([0.8, 1.1], 0.3), {}),
+        ("map_coordinates", (PLACES,), {"order": 5, "mode": "reflect"}),
+    ]
+    if dtype.startswith("int"):  # SciPy's unsigned integers wrap around
+        calls += [("gaussian_laplace", (0.8,), {}), ("gaussian_gradient_magnitude", (0.8,), {}), ("laplace", (), {})]
+    for name, arguments, settings in calls:
+        found, want = (getattr(module, name)(x, *arguments, **settings) for module in (ndimage, scipy.ndimage))
+        np.testing.assert_array_equal(found, want, err_msg=name)
+        assert found.dtype == want.dtype
+
+
+@pytest.mark.parametrize("name", ["correlate", "convolve"])
+def test_complex_weights(name):
+    weights = rng.normal(size=(3, 2)) + 1j * rng.normal(size=(3, 2))
+    for x in (PLANE, PLANE * (1 + 0.5j)):
+        for end, given in (("", weights), ("1d", weights[:, 0])):
+            found, want = (getattr(module, name + end)(x, given, output=complex) for module in (ndimage, scipy.ndimage))
+            np.testing.assert_allclose(found, want, rtol=1e-12)
+
+
+def test_precision_is_kept_on_torch():
     torch = pytest.importorskip("torch")
     x = torch.ones((4, 5), dtype=torch.float32, requires_grad=True)
     for y in (ndimage.gaussian_filter(x, 1.0), ndimage.zoom(x, 2), ndimage.rotate(x, 30), ndimage.sobel(x)):

@@ -45,6 +45,7 @@ CASES = [
 ]
 
 
+@pytest.mark.short_cases(2, "jax", "tensorflow")
 @pytest.mark.short_cases(0, "torch")
 @pytest.mark.parametrize("name, backend", CASES)
 def test_solvers_run_in_programs(name, backend):

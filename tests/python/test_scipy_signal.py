@@ -440,3 +440,20 @@ def test_lombscargle_with_one_frequency_and_with_weights():
     for weights in (-np.ones(9), np.zeros(9)):
         with pytest.raises(errors.ArgumentError, match="`weights` must be at least 0"):
             signal.lombscargle(TIMES, LINE[:9], np.array([0.7]), weights=weights)
+
+
+@pytest.mark.parametrize("ftype", ["iir", "fir"])
+def test_decimation_of_half_precision(ftype):
+    x = np.ones(100, "float16")
+    found = signal.decimate(x, 10, ftype=ftype)
+    assert found.dtype == "float16"
+    np.testing.assert_allclose(found, scipy.signal.decimate(x, 10, ftype=ftype), atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "filters"),
+    [("freqs", ([1.0], [1.0, 2.0])), ("freqz", ([1.0, 2.0], 1)), ("group_delay", (([1.0, 2.0], [1.0]),))],
+)
+def test_number_of_frequencies_as_an_array(name, filters):
+    found, want = (getattr(module, name)(*filters, np.array(8))[0] for module in (signal, scipy.signal))
+    np.testing.assert_allclose(found, want)

@@ -462,6 +462,7 @@ def pairs_loss(values):
     return ops.sum(w * w) + ops.sum(v[0] ** 2)
 
 
+@pytest.mark.short_cases(1, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_eigenpairs_on_libraries(backend, dtype):

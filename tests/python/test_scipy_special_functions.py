@@ -13,6 +13,7 @@ from scipy_checks import agree, parts
 import gradops
 from gradops import errors, ops
 from gradops.scipy import special
+from gradops.scipy.special import _orders
 
 mp = pytest.importorskip("mpmath")
 
@@ -381,3 +382,57 @@ def test_derivative_of_kv_with_respect_to_a_complex_argument(backend):
     z, v = np.array([0.5 + 2j, 1.5 - 1j]), 1.3
     found = gradops.grad(lambda z: ops.sum(ops.real(special.kv(v, z))))(tensors(z, backend))
     np.testing.assert_allclose(numpy(found).conj(), scipys.kvp(v, z), 1e-10)
+
+
+def test_derivatives_by_the_order_are_kept_by_all_that_they_depend_on():
+    v, z = np.array([[0.3], [-1.5]]), np.array([0.4, 2.0, 0.0])
+    cases = [(kind, n, scaled) for kind in "JYIK" for n in (1, 2) for scaled in (False, True)]
+    points = [(v, z), (v.astype("float32"), z.astype("float32")), (z[:2], v[:, 0]), (v[:, 0], z[:2]), (v, -z), (-v, z)]
+
+    def found(keep: bool) -> list:
+        results = []
+        for case in cases:
+            for point in points:
+                if not keep:
+                    _orders._at.cache_clear()
+                y = _orders.derivative(*case)(*point)
+                results.append((y.shape, y.dtype, y.tobytes()))
+                y[...] = 7.0  # a write to a result leaves what is kept
+        return results
+
+    expected = found(False)
+    assert found(True) == expected and found(True) == expected
+    for case in cases:
+        y = [_orders.derivative(*case)(*points[0]).tobytes() for _ in range(2)]
+        assert y[0] == y[1]
+    assert len(set(expected)) > len(cases)
+    many = _orders.derivative("K", 1)(np.float64(0.5), np.full(_orders.MAX_KEPT_ELEMENTS + 1, 2.0))
+    assert np.ptp(many) == 0 and _orders._at.cache_info().currsize <= 4
+
+
+def test_values_at_infinity():
+    ends = np.array([-np.inf, -1.0, 0.5, np.inf, np.nan])
+    np.testing.assert_allclose(special.wofz(ends), scipys.wofz(ends), rtol=1e-13)
+    np.testing.assert_allclose(special.nctdtr(np.inf, 1.0, ends), scipys.nctdtr(np.inf, 1.0, ends), rtol=1e-13)
+    np.testing.assert_allclose(special.chdtrc(2.0, ends), scipys.chdtrc(2.0, ends), rtol=1e-13)
+    slopes = [gradops.grad(lambda nc, df=df: special.nctdtr(df, nc, 2.0))(1.0) for df in (np.inf, 1e10)]
+    np.testing.assert_allclose(*slopes, rtol=1e-8)
+
+
+def test_sign_of_complex_sums():
+    z = np.array([1 + 1j, 2 - 1j, -2 + 3j])
+    for found, want in zip(special.logsumexp(z, return_sign=True), scipys.logsumexp(z, return_sign=True)):
+        np.testing.assert_allclose(found, want)
+        assert found.dtype == want.dtype
+
+
+def test_slope_of_box_cox_transformations_of_0():
+    for function, x in ((special.boxcox, 0.0), (special.boxcox1p, -1.0)):
+        for lmbda in (1e-3, 0.5, 2.0):
+            np.testing.assert_allclose(gradops.grad(lambda at: function(x, at))(lmbda), lmbda**-2)  # noqa: B023
+
+
+def test_degrees_of_freedom_that_no_probability_has():
+    given = 0.76, 0.9, 0.42
+    assert special.nctdtridf(*given) == scipys.nctdtridf(*given) == 1e100
+    assert gradops.grad(special.nctdtridf, argnums=(0, 1, 2))(*given) == (0.0, 0.0, 0.0)

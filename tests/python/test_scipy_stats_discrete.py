@@ -145,6 +145,15 @@ def test_tails_are_accurate(name):
             np.testing.assert_allclose(found, values, 2e-12, atol, err_msg=f"{method} of {given}")
 
 
+def test_quantiles_of_0_and_1_are_not_searched(monkeypatch):
+    """They are infinite; a search would double its step a thousand times."""
+    family, calls = stats.skellam, []
+    tail = family._tail
+    monkeypatch.setattr(family, "_tail", lambda *arguments: calls.append(1) or tail(*arguments), raising=False)
+    np.testing.assert_array_equal(family.ppf([0.0, 1.0], 3.0, 5.0), [-np.inf, np.inf])
+    assert len(calls) < 10
+
+
 # Derivatives ----------------------------------------------------------------------------------------------------------
 
 

@@ -64,6 +64,17 @@ def test_derivatives_on_numpy_do_not_import_scipy():
     assert not [m for m in modules_after(code) if m.partition(".")[0] == "scipy"]
 
 
+def test_scipy_is_imported_by_its_functions_only():
+    parts = "special stats linalg signal integrate interpolate ndimage optimize sparse".split()
+    parts = [*(f"scipy.{part}" for part in parts), *(f"interop.r.{part}" for part in ("distributions", "matrices"))]
+    parts += ["interop.r.stats", "interop.r.likelihoods"]
+    loaded = modules_after("\n".join(f"import gradops.{part}" for part in parts))
+    assert not [m for m in loaded if m.partition(".")[0] == "scipy"]
+    assert "gradops.scipy.special.bessel" not in loaded
+    used = modules_after("from gradops.scipy import special, stats\nspecial.jv(0.5, 1.0)\nassert 'erf' in dir(special)")
+    assert "gradops.scipy.special.bessel" in used and "gradops.scipy.special.elliptic" not in used
+
+
 @pytest.mark.short_cases(1)
 @pytest.mark.parametrize(
     ("call", "module"),
@@ -107,7 +118,8 @@ from gradops import scipy
 gradops.config.set_backend("jax")
 def f(x):
     for name in scipy.__all__:
-        importlib.import_module(f"gradops.scipy.{name}")
+        module = importlib.import_module(f"gradops.scipy.{name}")
+        [getattr(module, part) for part in module.__all__]
     importlib.import_module("gradops.interop.r.distributions")
     return x
 print(float(jax.jit(f)(0.5)))

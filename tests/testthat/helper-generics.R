@@ -2,6 +2,7 @@
 # R's values. `functions` are called with all of `...`, which are R vectors.
 expect_as_base <- function(functions, ..., traced = TRUE, gradient = TRUE, tolerance = 1e-7) {
   arguments <- list(...)
+  if (!is_long() && config_backend() != "numpy") functions <- functions[seq(1, length(functions), 3)]
   call_all <- function(...) lapply(functions, function(f) f(...))
   expected <- lapply(call_all(...), bare)
   for (make in list(op_convert_to_tensor, variable)) {

@@ -15,7 +15,7 @@ test_each("a variable without requires_grad records nothing", {
   expect_equal(as.numeric(x * 2), c(2, 4))
 })
 
-test_contract("autodiff_grad() to second order", {
+test_each("autodiff_grad() to second order", {
   x <- parameter(2)
   y <- x^3
   first <- autodiff_grad(y, x, create_graph = TRUE)[[1]]
@@ -103,7 +103,7 @@ test_once("the gradient of an R matrix is column-major, like the matrix", {
   expect_identical(strides(x$grad), c(8L, 16L))
 })
 
-test_contract("with_no_grad() and friends", {
+test_each("with_no_grad() and friends", {
   x <- parameter(2)
   requires_grad <- function(y) reticulate::py_to_r(y$requires_grad)
   expect_false(requires_grad(with_no_grad(x * 2)))
@@ -192,7 +192,7 @@ test_each("anomaly mode counts inputs from 1", {
   expect_error(with_detect_anomaly(backward(log(x) * 0)), words, class = "gradops_error_gradient")
 })
 
-test_contract("with_profile() returns a data frame of operations", {
+test_each("with_profile() returns a data frame of operations", {
   x <- parameter(c(1, 2))
   profile <- with_profile(backward(sum(exp(x)^2)))
   expect_s3_class(profile, c("gradops_profile", "data.frame"), exact = TRUE)

@@ -183,7 +183,7 @@ test_each("stopifnot() gives base R's messages", {
   expect_error(gradient(function(p) stopifnot(p > 1), c(1, 2)), "p > 1 are not all TRUE", fixed = TRUE)
 })
 
-test_contract("comparisons are R logicals with names and NA while differentiating", {
+test_each("comparisons are R logicals with names and NA while differentiating", {
   gradient(function(p) {
     expect_identical(p > 1, c(a = FALSE, b = TRUE, c = NA))
     expect_identical(!(p > 1), c(a = TRUE, b = FALSE, c = NA))

@@ -145,7 +145,7 @@ test_contract("handlers in a function do not catch the error that it cannot be c
   expect_error(jit(sized)(c(1, 2)), class = "gradops_error_jit")
 })
 
-test_contract("outside differentiated functions tensors answer as tensors", {
+test_each("outside differentiated functions tensors answer as tensors", {
   x <- op_convert_to_tensor(c(1.2, 0.5))
   expect_true(inherits(x, "gradops_tensor") && is.environment(x) && is.object(x))
   expect_equal(dim(x), 2)
@@ -299,7 +299,8 @@ expect_answers <- function(count) {
 
 test_each("random programs with questions give R's results", {
   withr::local_seed(33)
-  expect_gt(expect_answers(60), 100)
+  count <- if (is_long()) 60 else 20
+  expect_gt(expect_answers(count), 1.6 * count)
 })
 
 test_each("many random programs with questions give R's results", {

@@ -47,7 +47,7 @@ lazily <- list(
   }
 )
 
-test_contract("an argument first used in a scope keeps its gradient", {
+test_each("an argument first used in a scope keeps its gradient", {
   absent <- c(jax = "with_inference_mode", tensorflow = "with_gradient_checkpoint") # not available there
   for (name in setdiff(names(lazily), absent[backend])) {
     f <- lazily[[name]]

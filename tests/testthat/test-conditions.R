@@ -10,9 +10,8 @@ test_once("errors show the user's call, name the argument and count from 1", {
   expect_error(op_sum(x, axis = "a"), 'got "a"', class = "gradops_error_type")
 })
 
-test_once("hints tell R users what to write in R", {
-  skip_without("tensorflow")
-  x <- with_backend("tensorflow", op_exp(1))
+test_on("tensorflow", "hints tell R users what to write in R", {
+  x <- op_exp(1)
   condition <- expect_error(gradient(x * 2, x), class = "gradops_error_gradient")
   expect_match(conditionMessage(condition), "use `gradient(f, x)`", fixed = TRUE)
   expect_no_match(conditionMessage(condition), "with tf|True|None")
@@ -154,13 +153,16 @@ test_once("options are read when Python starts", {
   expect_identical(out, "float32 0.001")
 })
 
-test_once("long checks show progress on request", {
+test_once("long checks and fits show progress on request", {
   skip_on_cran()
   skip_without()
   skip_if(is_loaded_from_source(), "needs the installed package")
-  code <- "stopifnot(gradcheck(\\(x) sum(exp(x)^2), rep(0.1, 300)))"
+  code <- c(
+    "fit <- maximize_likelihood(function(p) (p$a - 1)^4 + p$a^2, list(a = 9))",
+    "stopifnot(gradcheck(\\(x) sum(exp(x)^2), rep(0.1, 300)))"
+  )
   shown <- in_new_process(c("options(gradops.progress = TRUE, cli.progress_show_after = 0)", code))
-  expect_match(paste(shown, collapse = ""), "gradcheck.*%")
+  expect_match(paste(shown, collapse = ""), "fit.*gradcheck.*%")
   expect_identical(paste(in_new_process(code), collapse = ""), "")
 })
 

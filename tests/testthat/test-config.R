@@ -29,7 +29,7 @@ test_once("an unknown backend is an error and changes nothing", {
   expect_equal(config_backend(), before)
 })
 
-test_contract("floatx and epsilon", {
+test_each("floatx and epsilon", {
   expect_equal(config_floatx(), "float64")
   expect_equal(config_epsilon(), 1e-7)
   old <- config_set_floatx("float32")

@@ -36,7 +36,7 @@ test_contract("integers beyond R's range come back as doubles", {
   expect_identical(as.integer(op_cast(5, "int64")), 5L)
 })
 
-test_contract("errors use R's terms", {
+test_each("errors use R's terms", {
   x <- op_convert_to_tensor(c(1, 2))
   expect_error(gradient(function(x) NULL, 1), "got NULL", class = "gradops_error_gradient")
   expect_error(gradient(function(x) "a", 1), "got character", class = "gradops_error_gradient")

@@ -75,7 +75,7 @@ test_each("each of several outputs has its own upstream gradient", {
   }
 })
 
-test_contract("stop, scale and reverse", {
+test_each("stop, scale and reverse", {
   expect_equal(gradient(\(x) x * op_stop_gradient(x), 3), 3)
   expect_equal(gradient(\(x) op_scaled_gradient(x, -2)^2, 3), -12)
   expect_equal(gradient(\(x) sum(op_scaled_gradient(x, 0)^2 + x), c(1, 2)), c(1, 1))
@@ -162,7 +162,7 @@ test_contract("scopes: stop and checkpoint", {
   expect_equal(as.numeric(x$grad), 3 * exp(2))
 })
 
-test_contract("checkpoint_sequential() and print_saved_residuals()", {
+test_each("checkpoint_sequential() and print_saved_residuals()", {
   layers <- list(sin, \(x) exp(x) / 2, \(x) x * x, cos, tanh)
   plain <- function(x) sum(Reduce(\(value, f) f(value), layers, x))
   x <- c(0.3, 0.7)
@@ -209,7 +209,7 @@ test_contract("hooks keep what an operation saves", {
   expect_error(backward(broken), class = "gradops_error_callback")
 })
 
-test_contract("checkpoints by policies", {
+test_each("checkpoints by policies", {
   f <- function(x) sum(tanh(checkpoint_name(x %*% x, "product")))
   x <- variable(matrix(1:4 / 4, 2), TRUE)
   by_name <- list(save_only_these_names("product"), save_anything_except_these_names("product", "other"))
@@ -324,7 +324,7 @@ test_contract("generators of the Python libraries are restored under R as well",
   expect_equal(natively$gradient, as.numeric(natively$aux[[2]] * natively$aux[[1]]))
 })
 
-test_contract("set_requires_gradient() marks supported tensors", {
+test_each("set_requires_gradient() marks supported tensors", {
   x <- variable(c(1, 2))
   set_requires_gradient(x)
   backward(sum(x^2))

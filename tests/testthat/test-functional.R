@@ -36,7 +36,7 @@ test_each("gradients have the dim and names of the input", {
   expect_equal(grad_fn(\(p) sum(p$w^2) * p$b)(parts), list(w = c(6, 12), b = 5))
 })
 
-test_contract("several arguments, auxiliary outputs, tensors", {
+test_each("several arguments, auxiliary outputs, tensors", {
   f <- function(x, y) sum(x * y^2)
   expect_equal(grad_fn(f, 2)(c(1, 2), c(3, 4)), c(6, 16))
   expect_equal(grad_fn(f, 1:2)(c(1, 2), c(3, 4)), list(c(9, 16), c(6, 16)))
@@ -74,7 +74,7 @@ test_each("logistic regression agrees with glm()", {
   expect_equal(both(fit$par)$value, -as.numeric(logLik(reference)), tolerance = 1e-12)
 })
 
-test_contract("gradients of recorded tensors", {
+test_each("gradients of recorded tensors", {
   x <- parameter(c(1, 2, 3))
   expect_equal(as.numeric(gradient(sum(x^3), x)), c(3, 12, 27))
   slope <- gradient(sum(x^3), x)
@@ -107,7 +107,7 @@ test_contract("jacobian() and hessian() return R matrices with names", {
   expect_error(hessian(f, x), class = "gradops_error")
 })
 
-test_contract("products with Jacobian and Hessian", {
+test_each("products with Jacobian and Hessian", {
   f <- function(x) x^3
   expect_equal(vjp(f, c(1, 2), c(1, 10)), list(value = c(1, 8), product = c(3, 120)))
   expect_equal(jvp(f, c(1, 2), c(1, 10)), list(value = c(1, 8), product = c(3, 120)))

@@ -5,7 +5,7 @@ small_loss <- function() {
   autodiff_graph(list(loss))
 }
 
-test_contract("autodiff_graph() holds operations, named leaves, and their connections", {
+test_each("autodiff_graph() holds operations, named leaves, and their connections", {
   graph <- small_loss()
   boxes <- graph$boxes
   expect_setequal(boxes$kind, c("result", "operation", "leaf"))

@@ -134,7 +134,7 @@ test_each("argument names are part of the signature", {
   expect_equal(f(c(b = 5, a = 2)), -3)
 })
 
-test_contract("named lists keep their order, as arguments and results", {
+test_each("named lists keep their order, as arguments and results", {
   f <- jit(\(p) list(z = p$y * 2, a = p$b + 1, m = list(2 * p$b, q = p$y)))
   for (p in list(list(y = c(1, 2), b = 3), list(y = c(4, 5), b = 6))) {
     expect_equal(f(p)[c("z", "a")], list(z = p$y * 2, a = p$b + 1))
@@ -232,7 +232,7 @@ test_each("writes to environments are detected", {
   expect_equal(noted$calls(), 1)
 })
 
-test_contract("static arguments", {
+test_each("static arguments", {
   noted <- counting(\(x, power, name) sum(x^power) * nchar(name))
   f <- jit(noted$f, static_argnums = 2:3)
   expect_equal(as.numeric(f(c(1, 2), 2, "ab")), 10)

@@ -37,7 +37,7 @@ expect_no_growth <- function(step, times) {
 
 test_each("training does not leak", {
   skip_on_cran()
-  times <- if (is_long()) c(numpy = 300, torch = 200, tensorflow = 100, jax = 100)[[backend]] else 150
+  times <- if (is_long()) c(numpy = 300, torch = 200, tensorflow = 100, jax = 100)[[backend]] else 100
   x <- parameter(c(1, 2))
   expect_no_growth(function() value_and_grad(function(v) sum(v^2))(c(1, 2)), times)
   double <- autodiff_function(

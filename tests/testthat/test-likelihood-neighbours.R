@@ -90,8 +90,8 @@ test_once("draws have the covariance of estimates and effects", {
   joint <- function(p) (3 - p$a - p$u)^2 / 2 + p$u^2 / 2
   two <- maximize_likelihood(joint, list(a = 1, u = 0), random = "u")
   expect_equal(cov(posterior::as_draws(two, 20000)), rbind(c(1, -1), c(-1, 2)), tolerance = 0.05, ignore_attr = TRUE)
-  sampled <- posterior::as_draws(two, 4000, method = "nuts", tune = 200)
-  expect_equal(dim(sampled), c(1000L, 4L, 2L))
+  sampled <- posterior::as_draws(two, 2000, method = "nuts", tune = 200)
+  expect_equal(dim(sampled), c(500L, 4L, 2L))
   expect_equal(dimnames(sampled)$variable, c("a", "u"))
   found <- unclass(posterior::as_draws_matrix(sampled))
   expect_equal(colMeans(found), c(3, 0), tolerance = 0.15, ignore_attr = TRUE)

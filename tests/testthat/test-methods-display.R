@@ -163,12 +163,3 @@ test_once("progress is shown in interactive sessions", {
   withr::with_options(list(gradops.progress = TRUE), expect_true(shows_progress()))
   withr::with_options(list(rlang_interactive = TRUE, knitr.in.progress = TRUE), expect_false(shows_progress()))
 })
-
-test_once("a fit shows progress", {
-  skip_without()
-  skip_if(is_loaded_from_source(), "needs the installed package")
-  code <- "fit <- maximize_likelihood(function(p) (p$a - 1)^4 + p$a^2, list(a = 9))"
-  asked <- "options(gradops.progress = TRUE, cli.progress_show_after = 0)"
-  expect_match(paste(in_new_process(c(asked, code)), collapse = ""), "fit")
-  expect_identical(paste(in_new_process(code), collapse = ""), "")
-})

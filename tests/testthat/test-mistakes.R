@@ -25,6 +25,9 @@ mistakes <- list(
     "an index" = list(quote(gradient(function(p) p[[5]], x)), "there are 3 elements; got 5."),
     "apply() of a vector" = list(quote(gradient(function(p) apply(p, 1, sum), x)), "got a vector", "`sapply(x, f)`"),
     "a level in percent" = list(quote(confint(fit, level = 95)), "`level` must be a number between 0 and 1; got 95"),
+    "a level that is a tensor" = list(
+      quote(confint(fit, level = op_convert_to_tensor(0.9))), "`level` must be a number between 0 and 1; got"
+    ),
     "a parameter" = list(quote(confint(fit, "mu")), "there is no parameter `mu` among `m`, `s`"),
     "gradient() for optim()" = list(quote(optim(x, f, gradient(f))), "`x` is missing", "`grad_fn(f)`"),
     "a component" = list(quote(optim(x, f, objective(f)$gradient)), "no component `gradient`", "\"gr\""),

@@ -80,7 +80,7 @@ test_contract("R vectors take the floating dtype of tensors next to them; positi
   expect_equal(as.vector(half[c(2049, 2050)]), c(1, 0))
 })
 
-test_contract("axes count from 1, whole numbers are accepted for shapes", {
+test_each("axes count from 1, whole numbers are accepted for shapes", {
   m <- matrix(1:6 / 1, 2)
   expect_equal(as.vector(op_sum(m, axis = 1)), colSums(m))
   expect_equal(as.vector(op_sum(m, axis = 2L)), rowSums(m))
@@ -97,7 +97,7 @@ test_contract("axes count from 1, whole numbers are accepted for shapes", {
   expect_equal(as.vector(op_take(c(10, 20, 30), op_argmax(c(3, 7, 5)))), 20)
 })
 
-test_contract("bad arguments raise classed errors that name them in R's terms", {
+test_each("bad arguments raise classed errors that name them in R's terms", {
   m <- matrix(1:6 / 1, 2)
   expect_error(op_sum(m, axis = 3), "`axis` must be from 1 to 2, or from -1 to -2.*got 3", class = "gradops_error_axis")
   expect_error(op_sum(m, axis = -3), "got -3", class = "gradops_error_axis")

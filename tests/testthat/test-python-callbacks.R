@@ -81,7 +81,7 @@ test_contract("an R error on another thread is an exception there, and R's condi
   pool$shutdown()
 })
 
-test_contract("call_in_thread() returns the value of the call", {
+test_each("call_in_thread() returns the value of the call", {
   local_watchdog()
   x <- variable(c(1, 2), TRUE)
   y <- call_in_thread(function_of_python(op_square(x), "sum"))
@@ -142,7 +142,7 @@ test_contract("an R function of numbers becomes an op with a gradient", {
   expect_true(gradcheck(function(x) normal(x, 0.5), x))
 })
 
-test_contract("matrices, several arguments, second derivatives", {
+test_each("matrices, several arguments, second derivatives", {
   inverse <- r_function(
     function(x) solve(x),
     r_function(
@@ -276,7 +276,7 @@ test_once("jax.jit calls R, from another thread while its input is still being c
 
 # Memory --------------------------------------------------------------------------------------------------------------
 
-test_contract("R functions that refer to each other through Python are freed", {
+test_each("R functions that refer to each other through Python are freed", {
   local_watchdog(120)
   python("gc")$freeze() # the library's objects are not searched each time
   withr::defer(python("gc")$unfreeze())

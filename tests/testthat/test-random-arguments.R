@@ -16,11 +16,12 @@ pool <- function() {
   )
 }
 
-# Functions that change the session, and R's own functions, whose errors are R's without tensors.
+# Functions that change the session, R's own functions, whose errors are R's without tensors, and `text_each()`, which
+# passes on the errors of its function as `mapply()` does.
 skipped <- c(
   "tuple", "%||%", "%as%", "np_array", "call_in_thread", "use_backend", "local_backend", "with_backend",
   "%<-%", "array_reshape", "config_set_backend", "config_set_floatx", "config_set_epsilon", "serialize_tensor",
-  "unserialize_tensor"
+  "unserialize_tensor", "text_each"
 )
 
 public <- function() {
@@ -109,6 +110,13 @@ test_each("mistakes are named in R's terms", {
   expect_error(hvp(exp, 1, c("a", "b")), "`v` must be a number", class = "gradops_error_type")
   expect_error(text_descent(exp, NULL, prompts = list(NULL)), class = "gradops_error")
   expect_error(text_as_model(exp, TRUE, Inf), "options of a model by name", class = "gradops_error_argument")
+  frame <- data.frame(a = 1:2, b = c("x", "y"))
+  expect_error(op_sum(m, axis = frame), "`axis` must be a whole number; got", class = "gradops_error_type")
+  expect_error(op_split(m, frame), "`indices_or_sections` must be a whole number", class = "gradops_error_type")
+  expect_error(op_while_loop(TRUE, exp, 1), "`cond`", class = "gradops_error_type")
+  expect_error(transform_interval(x, 3), "`lower` must be numbers", class = "gradops_error_type")
+  expect_error(profile_call(1, times = x), "`times` must be", class = "gradops_error_argument")
+  expect_error(extend_op("mine", exp, NULL, NULL, 1), "and no others", class = "gradops_error_type")
 })
 
 test_each("scopes with wrong settings or frames raise gradops errors", {

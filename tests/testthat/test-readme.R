@@ -1,6 +1,6 @@
 # R code in README.md and in the pages of docs/ runs unchanged and prints the output shown there;
-# tests/python/test_readme.py does the same for Python. Each block of README.md has its own session; the blocks of other
-# pages run in order in one session.
+# tests/python/test_readme.py does the same for Python. Each block of README.md has its own environment and packages; the
+# blocks of another page run in order in one environment.
 
 pages <- test_path("..", "..", c("README.md", list.files(test_path("..", "..", "docs"), "[.]md$")))
 pages[-1] <- file.path(dirname(pages[-1]), "docs", basename(pages[-1]))
@@ -35,14 +35,12 @@ expect_prints_as_said <- function(codes, names) {
   }
 }
 
-test_once("each block of README.md runs in its own R session", {
+test_once("each block of README.md runs with the packages that it attaches", {
   skip_unless_pages()
   blocks <- r_blocks(pages[1])
   expect_gte(length(blocks), 2)
-  for (code in blocks) {
-    expect_true(any(grepl("^#> ", code)), info = "a block of README.md shows what it prints")
-    expect_prints_as_said(list(code), "README.md")
-  }
+  for (code in blocks) expect_true(any(grepl("^#> ", code)), info = "a block of README.md shows what it prints")
+  expect_prints_as_said(blocks, rep("README.md", length(blocks)))
 })
 
 test_once("the blocks of each page of docs/ run in sequence", {

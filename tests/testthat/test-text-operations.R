@@ -91,7 +91,7 @@ test_once("an R function that calls a model is a text operation that writes its 
   expect_identical(as.character(topic$grad), "shortened, then: cryptic")
 })
 
-test_contract("text and numbers share one graph", {
+test_each("text and numbers share one graph", {
   score <- autodiff_function(
     forward = function(ctx, x, text) {
       ctx$save_for_backward(x, text)

@@ -50,8 +50,16 @@ def register(name: str, module: Any, root: str | None = None, partial: bool = Fa
     _owners.update(_PLAIN)
     _loaded[name] = backend
     for op, make in _extending.get(name, {}).items():
-        backend.add_kernel(op, make(backend))
+        _add(backend, op, make)
     return backend
+
+
+def _add(backend: Backend, op: str, make: Callable[[Backend], Any]) -> None:
+    """Add a kernel to a backend; NumPy's when they are first used, as most are SciPy's, which takes long to import."""
+    if backend.name == "numpy":
+        backend.add_kernel_later(op, make)
+    else:
+        backend.add_kernel(op, make(backend))
 
 
 _later: dict[str, str] = {}
@@ -69,14 +77,14 @@ def add_kernel(name: str, op: str, make: Callable[[Backend], Any]) -> None:
     """Add ``make(backend)`` as a backend's kernel of an op, at once or when the backend is loaded."""
     _extending.setdefault(name, {})[op] = make
     if name in _loaded:
-        _loaded[name].add_kernel(op, make(_loaded[name]))
+        _add(_loaded[name], op, make)
 
 
 def forget_kernels(op: str) -> None:
     """Remove the kernels of an op that :func:`add_kernel` added."""
     for name, kernels in _extending.items():
         if kernels.pop(op, None) is not None and name in _loaded:
-            _loaded[name].add_kernel(op, None)
+            _add(_loaded[name], op, lambda _: None)
 
 
 def _load_as_read(name: str) -> Backend:

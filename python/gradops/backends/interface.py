@@ -71,7 +71,7 @@ class _Contract:
 
 def members(contract: type) -> list[str]:
     """The names that a namespace may define for a contract."""
-    own = ("adopt", "add_kernel", "kernel", "derivatives", "native")
+    own = ("adopt", "add_kernel", "add_kernel_later", "kernel", "derivatives", "native")
     return [m for m in vars(contract) if not m.startswith("_") and m not in own]
 
 
@@ -176,6 +176,7 @@ class Backend(_Contract):
         check(name, given, partial)
         super().__init__(name, given)
         self._kernels = given
+        self._later: dict[str, Callable[[Backend], Any]] = {}
         own = getattr(given, "derivatives", None)
         self.derivatives = OnTape(name) if own is None else Derivatives(name, own)
 
@@ -293,11 +294,20 @@ class Backend(_Contract):
 
     def kernel(self, op: str) -> Any:
         """The native kernel of an op, or None if the op is composed of others on this library."""
-        return getattr(self._kernels, op.replace(".", "_"), None)
+        name = op.replace(".", "_")
+        make = self._later.get(name)
+        if make is not None:
+            self.add_kernel(op, make(self))
+            self._later.pop(name, None)  # after the kernel is there, as another thread may ask for it
+        return getattr(self._kernels, name, None)
 
     def add_kernel(self, op: str, kernel: Any) -> None:
         """Make ``kernel`` the native kernel of an op, in the namespace where the library's own kernels are."""
         setattr(self._kernels, op.replace(".", "_"), kernel)
+
+    def add_kernel_later(self, op: str, make: Callable[[Backend], Any]) -> None:
+        """Make ``make(backend)`` the native kernel of an op when it is first asked for."""
+        self._later[op.replace(".", "_")] = make
 
 
 class Derivatives(_Contract):

@@ -150,7 +150,7 @@ def convert(value, dtype=None, like=None):
 
 
 def __getattr__(name: str) -> Any:
-    kernel = getattr(_kernels, name, None)
+    kernel = backends.embedded().kernel(name)
     if name.startswith("_") or not callable(kernel):
         raise AttributeError(name)
     return _over_batch(name, kernel)

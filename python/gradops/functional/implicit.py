@@ -26,7 +26,7 @@ from ..ops._matrices import epsilon
 from ..ops._structures import check_functions
 from . import matrices
 from .ravel import raveled, unraveled
-from .reverse import grad
+from .reverse import grad, value_and_grad
 from .symbolic_zeros import connected
 from .transformations import linearize, vjp
 
@@ -183,8 +183,8 @@ def argmin(f: Callable, x0, *theta, tol: float = 1e-8, max_iterations: int = 200
 def minimum(f: Callable, x0, theta: tuple, tol, most: int, newton: Callable | None = None):
     """:func:`argmin` with an optional Newton step of the caller's.
 
-    ``newton(gradient, x)`` returns a function that multiplies a vector by the inverse of the Hessian at ``x``, or of a
-    positive definite matrix near it.
+    ``newton(gradient, x)`` returns the gradient at ``x``, and a function that multiplies a vector by the inverse of the
+    Hessian there, or of a positive definite matrix near it.
     """
     unknowns = Unknowns("argmin", x0, theta, lambda x: f(x, *theta), keeps=False)
 
@@ -193,19 +193,21 @@ def minimum(f: Callable, x0, theta: tuple, tol, most: int, newton: Callable | No
 
     slope = grad(value)
 
-    def step(x, g):
+    def step(x):
+        """Return the value and the gradient at ``x``, and the step from it."""
         if newton is not None:
-            return newton(slope, x)(ops.negative(g))
+            g, inverse = newton(slope, x)
+            return value(x), g, inverse(ops.negative(g))
+        start, g = value_and_grad(value)(x)
         if ops.size(x) > MAX_DENSE_UNKNOWNS:
-            return _cg(lambda v: matrices.jvp(slope, x, v)[1], ops.negative(g), epsilon(x) ** 0.5, 200)
+            return start, g, _cg(lambda v: matrices.jvp(slope, x, v)[1], ops.negative(g), epsilon(x) ** 0.5, 200)
         curvature, axes = ops.eigh(matrices.hessian(value, x))
         size = ops.maximum(ops.abs(curvature), epsilon(x))
-        return ops.negative(ops.matmul(axes, ops.matmul(ops.transpose(axes), g) / size))
+        return start, g, ops.negative(ops.matmul(axes, ops.matmul(ops.transpose(axes), g) / size))
 
     def descend(x):
-        g = slope(x)
-        p = step(x, g)
-        start, fall = value(x), ops.vdot(g, p)
+        start, g, p = step(x)
+        fall = ops.vdot(g, p)
         noise = ops.multiply(ops.abs(start), 10 * epsilon(x))
 
         def too_high(t):
@@ -362,7 +364,7 @@ class Unknowns:
         x = stop_gradient(x)
         rest = residual(x)
         if connected(rest):
-            inverse = newton(residual, x) if newton else _inverse(residual, x, solve, True)
+            inverse = newton(residual, x)[1] if newton else _inverse(residual, x, solve, True)
             x = stepped(residual, inverse, x, rest)
         return self.tree(self.wrapped(x))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, overload
 import numpy as np
 
 from .. import _tree, backends, config, dtypes
-from .._functions import Transformed, hint_arguments
+from .._functions import Transformed, hides_arguments, hint_arguments
 from ..annotations import P, R, X
 from ..autodiff.derivatives import derivatives_of
 from ..autodiff.modes import differentiated, lose_gradient
@@ -128,7 +128,7 @@ def _value_and_gradient(f: Callable, argnums, has_aux: bool, name: str) -> Calla
         gradient = tuple(parts) if several else parts[0]
         return ((value, box["aux"]) if has_aux else value), gradient
 
-    return value_and_gradient
+    return hides_arguments(value_and_gradient)
 
 
 @overload
@@ -199,7 +199,7 @@ def grad(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, has_aux: b
         value, result = both(*args, **kwargs)
         return (result, value[1]) if has_aux else result
 
-    return Transformed(gradient, grad, f, argnums, has_aux)
+    return Transformed(hides_arguments(gradient), grad, f, argnums, has_aux)
 
 
 @hint_arguments

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from .. import _functions, _tree, backends
-from .._functions import Transformed, hint_arguments
+from .._functions import Transformed, hides_arguments, hint_arguments
 from .._scopes import changed
 from ..annotations import P, R, X
 from ..autodiff.modes import no_grad
@@ -425,7 +425,7 @@ def hessian(
             first = jacobian(f, argnums, has_aux, chunk_size=chunk_size)
             return jacobian(first, argnums, has_aux, chunk_size=chunk_size)(*args, **kwargs)
 
-    return Transformed(second, hessian, f, argnums, has_aux, chunk_size)
+    return Transformed(hides_arguments(second), hessian, f, argnums, has_aux, chunk_size)
 
 
 class _Several(Exception):

@@ -60,19 +60,21 @@ class Inner:
         def value(u):
             return ops.reshape(self._f(others, u), ())
 
-        curvature = self._log_determinant(self._elements(grad(value), u)) / 2
+        curvature = self._log_determinant(self._derivatives(grad(value), u)[1]) / 2
         volume = ops.size(u) * math.log(2 * math.pi) / 2
         return curvature - value(u) + volume if saddlepoint else curvature + value(u) - volume
 
-    def _elements(self, slope: Callable, u):
-        return ops.expand_dims(self._hessian.elements(linearize(slope, u)[1], (u,)), 1)
+    def _derivatives(self, slope: Callable, u) -> tuple:
+        """Return the gradient, and the Hessian's elements as a column."""
+        gradient, push = linearize(slope, u)
+        return gradient, ops.expand_dims(self._hessian.elements(push, (u,)), 1)
 
     def _log_determinant(self, values):
         return ops.reshape(sparse_ops.log_determinant(values, ops.stop_gradient(values)[:1], self._pattern), ())
 
-    def _inverse(self, slope: Callable, u) -> Callable:
-        """Return a solver with the Hessian at ``u``, with a ridge added where it is not positive definite."""
-        values = held(lambda u: self._elements(slope, u))(u)
+    def _inverse(self, slope: Callable, u) -> tuple:
+        """Return the gradient, and a solver with the Hessian, with a ridge added where it is not positive definite."""
+        gradient, values = held(lambda u: self._derivatives(slope, u))(u)
         scale = 1e-4 * ops.mean(ops.abs(values))
 
         diagonal = constant_like(self._diagonal, values)
@@ -85,4 +87,4 @@ class Inner:
 
         (ridge,) = loop(indefinite, lambda r: (ops.where(r > 0, 4 * r, scale),), (0 * scale,), MAX_RIDGES)
         matrix = raised(ridge)
-        return lambda r: sparse_ops.solution(matrix, ops.expand_dims(r, 1), self._pattern, False)[:, 0]
+        return gradient, lambda r: sparse_ops.solution(matrix, ops.expand_dims(r, 1), self._pattern, False)[:, 0]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _display, backends, functional, ops
+from .._functions import hides_arguments
 from ..errors import ArgumentError, ArgumentTypeError, Code, GradientError, InferenceError, ShapeError
 from ..jit import jit
 from ..jit.compiled import Compiled
@@ -55,7 +56,7 @@ class Likelihood:
         owner: Any = backends.backend_of(nothing)
         self._on_numpy, self._eager = isinstance(nothing, np.ndarray), owner.derivatives.own_tape
         self._first = self._compiled(functional.value_and_grad(lambda theta: f(theta, nothing)))
-        self._second = self._compiled(lambda theta: functional.hessian(lambda x: f(x, nothing), theta))
+        self._second = self._compiled(hides_arguments(lambda x: functional.hessian(lambda x: f(x, nothing), x)))
 
     def __repr__(self) -> str:
         return f"<gradops {type(self).__name__.lower()}, {self._about()}>"

@@ -120,7 +120,7 @@ def call_back(program, tensors: list) -> list:
 
 def __getattr__(name: str) -> Any:
     op = of_kernels.get(name, name)
-    kernel = getattr(_kernels, name, None)
+    kernel = backends.embedded().kernel(name)
     if not name.startswith("_") and callable(kernel):
         return _recorded(op, kernel)
     body = registry[op].body if op in registry and has_derivative(op) else None

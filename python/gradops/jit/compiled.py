@@ -12,6 +12,7 @@ import ast
 import functools
 import inspect
 import itertools
+import operator
 import re
 import time
 import weakref
@@ -168,9 +169,9 @@ class Compiled(_functions.Made[P, R]):
     def explain(self) -> str:
         """Return what was compiled, as text.
 
-        For each signature: the steps of its program, how many run natively, and why the others do not. Then, if the
-        function was traced more than once, what made each further trace necessary: a new shape, dtype or number, a
-        variable that ``f`` reads and that has changed, or another branch.
+        For each signature: the steps of its program, how many run natively, why the others do not, and which loops of
+        Python or R became one step. Then, if the function was traced more than once, what made each further trace
+        necessary: a new shape, dtype or number, a variable that ``f`` reads and that has changed, or another branch.
         """
         if self._function_check.failed:
             return f"not compiled any more: {self._function_check.failed}"
@@ -252,6 +253,8 @@ class Compiled(_functions.Made[P, R]):
         def f(*tensors):
             return traced(functools.partial(function, tensors))
 
+        if getattr(self.f, "are_arguments_hidden", False):
+            _functions.hides_arguments(f)
         start = time.perf_counter()
         program = trace(f, signature.tensors, self.analyse, self.split, self.native, is_called)
         self.retraces.note(signature.described())
@@ -465,8 +468,10 @@ class Signature:
         self.tensors = [_as_tensor(x, self.backend) for x, number in zip(self.leaves, self.is_number) if not number]
         self.recordable = self.backend.is_tensor_type(np.ndarray)
         if not kwargs and not static and (quick := _quick_signature(args)) is not None:
-            _, self.key = quick
-            return
+            arrays, key = quick
+            if all(map(operator.is_, arrays, self.tensors)):
+                self.key = key
+                return
         compared: list[Any] = [_compared(args[i], Position(i)) for i in self.static]
         compared += [(name, _compared(x, Given(repr(name)))) for name, x in self.named.items()]
         numbers = enumerate(zip(self.leaves, self.is_number))
@@ -521,7 +526,8 @@ def _static_positions(static: tuple[int, ...], count: int) -> tuple[int, ...]:
 
 
 def _as_tensor(value, backend):
-    if backends.backend_of(value) is backend:
+    extended = isinstance(value, np.ndarray) and value.dtype.char in "gG"  # native code has no such numbers
+    if backends.backend_of(value) is backend and not extended:
         return value
     try:
         return backend.convert(value)
@@ -589,6 +595,7 @@ def _trace(
     register()
     program = Program(has_numbers=True, is_native=native)
     program.guards = guards if analyse is None and not split else None
+    program.hidden = set() if getattr(f, "are_arguments_hidden", False) else None
     with changed(recorder, Recorder(program, unrolled=analyse is not None)):
         try:
             result = f(*[program.input(np.asarray(x)) for x in tensors])
@@ -625,7 +632,8 @@ def _trace(
     run.steps = function.steps  # type: ignore[attr-defined]
     run.native = function.native  # type: ignore[attr-defined]
     looks = f", specialised to the branches taken, {guards.count} guards" if guards.count else ""
-    run.explained = lambda: f"({takes}){looks}: {function.native}"  # type: ignore[attr-defined]
+    rolled = "".join(f"\n  a loop of {count} iterations became one step" for count in program.rolled)
+    run.explained = lambda: f"({takes}){looks}: {function.native}{rolled}"  # type: ignore[attr-defined]
     run.analysis = None if analyse is None else analyse(program, outputs)  # type: ignore[attr-defined]
     program.forget()
     return run

@@ -71,8 +71,7 @@ class Recorder:
 
     def natural(self, inputs: Sequence, function: Callable):
         """Return ``function()``, the value of a function of variables, recorded as its derivatives need it."""
-        is_traced = all(isinstance(x, Variable) and isinstance(x.data, Traced) for x in inputs)
-        return rolling.rolled(self.program, inputs, function) if is_traced and not self.unrolled else function()
+        return function() if self.unrolled else rolling.rolled(self.program, inputs, function)
 
     def branch(self, op: str, index, functions: list[Callable]):
         return branch(self.program, op, index, functions) if _is_array(index) else NotImplemented

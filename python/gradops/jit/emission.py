@@ -181,7 +181,8 @@ def emit(
     lines = [f"if next(unchecked, True): return checked({parameters})"] if is_verified else []
     for i, step in enumerate(steps):
         call = [_source_of(a, name, scope, f"c{i}_{j}") for j, a in enumerate(step.arguments)]
-        target = ", ".join([name[p] for p in step.places]) + ("," if step.several else "")
+        target = ", ".join([name[p] for p in step.places])
+        target = f"[{target}]" if step.several else target  # a split may have no results
         if isinstance(step.function, np.ufunc) and step.function in OPERATORS and _is_number_step(program, step):
             sign, _ = OPERATORS[step.function]
             lines.append(f"{target} = {f' {sign} '.join(call) if len(call) > 1 else sign + call[0]}")

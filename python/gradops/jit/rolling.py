@@ -19,11 +19,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import config, ops
-from .._tree import map_items
+from .. import _tree, config, ops
 from ..autodiff import inplace, record, state
 from ..autodiff.graph import PICK, Node, Rule, key, nodes_of
-from ..autodiff.variable import data_of, is_active
+from ..autodiff.variable import Variable, data_of, is_active
 from ..ops._dispatch import registry
 from . import scalars
 from .agreement import agree
@@ -66,27 +65,48 @@ def rolled(program: Program, inputs: Sequence, function: Callable):
     """Return ``function()``, with its longest unrolled loop as one operation where that is possible.
 
     The loop stays unrolled if the function has custom gradients, hooks or stopped gradients, as only the tape knows
-    their derivatives, or if it reads a variable other than ``inputs``.
+    their derivatives, or if it may read the inputs, or what depends on them, other than as these variables.
 
     Args:
-        inputs: variables of arrays of ``program``.
-        function: returns a variable; all operations that it records are ops or custom gradients.
+        inputs: the variables that the function is differentiated with respect to.
+        function: returns a variable, or a structure of variables and other values.
     """
-    if state.packers or not program.is_native:
+    if not _are_hidden(program, inputs) or state.packers or not program.is_native:
         return function()
-    start = len(program.table)
-    left: list = []
-    with state.watching(left.append, state.readers), state.watching(left.append, state.leavers):
-        y = function()
-    if left or len(program.table) - start < SAVED or not is_active(y) or not isinstance(data_of(y), Traced):
-        return y
+    start, before = len(program.table), [(x._node, x.data.place) for x in inputs]
+    with state.watching(program.left.append, state.readers), state.watching(program.left.append, state.leavers):
+        result = function()
+    is_written = before != [(x._node, x.data.place) for x in inputs]
+    if program.left or is_written or len(program.table) - start < SAVED:
+        return result
+    leaves, form = _tree.flatten(result)
+    outputs = [x for x in leaves if is_active(x)]
     try:
-        new = _with_loop(program, inputs, y)
+        found = _with_loop(program, inputs, outputs) if outputs else None
     except Exception as error:
         if not isinstance(error, _Unfit) and config.check() == "error":
             raise
-        return y
-    return y if new is None else new
+        found = None
+    if found is None:
+        return result
+    new = dict(zip(map(id, outputs), found))
+    return _tree.unflatten(form, [new.get(id(x), x) for x in leaves])
+
+
+def _are_hidden(program: Program, inputs: Sequence) -> bool:
+    """True if the user's functions see the arrays of the inputs as variables only.
+
+    Equal operations on equal places are one row. So a row does not tell whether an operand was a variable or, as a
+    value that the function closes over, a constant of the derivative.
+    """
+    if program.hidden is None:
+        return False
+    if not all(isinstance(x, Variable) and isinstance(x.data, Traced) and x.data.program is program for x in inputs):
+        return False
+    places = [x.data.place for x in inputs]
+    # The first derivative is taken before the user's functions run.
+    program.hidden = program.hidden or set(places)
+    return len(program.hidden.intersection(places)) == len(places)
 
 
 class _Unfit(Exception):
@@ -102,17 +122,18 @@ class _Call(NamedTuple):
     several: Any
 
 
-def _with_loop(program: Program, inputs: Sequence, y):
-    """Return the same value as ``y`` with a loop; None if there is no loop to replace."""
-    output: Any = data_of(y)
-    if output.program is not program:
+def _with_loop(program: Program, inputs: Sequence, outputs: list[Variable]) -> list | None:
+    """Return the outputs as results of a loop; None if there is no loop to replace."""
+    results: list[Any] = [x.data for x in outputs]
+    if not all(isinstance(x, Traced) and x.program is program for x in results):
         return None
-    rows = needed_rows(program, [output.place], program.composed)
+    places = [x.place for x in results]
+    rows = needed_rows(program, places, program.composed)
     arrays = len(rows) - int(rows.are_numbers.sum())
     if arrays < max(SAVED, SHARE * len(rows)):
         return None
     given = {key(x._node or x) for x in inputs}
-    nodes = [node for node in nodes_of([y], given) if node.seq not in given]
+    nodes = [node for node in nodes_of(outputs, given) if node.seq not in given]
     if not is_recorded_by_ops(program, rows, nodes) or not all(is_natural(node.rule) for node in nodes):
         return None
     edges = [edge for node in nodes for edge in node.edges if edge is not None]
@@ -130,8 +151,11 @@ def _with_loop(program: Program, inputs: Sequence, y):
             break
     if loop is None:
         return None
-    new = _Rolled(calls, loop).value({data_of(x).place: x for x in inputs}, output.place)
-    return new if agree([data_of(new).value], [output.value], _any_rounding, len(rows)) else None
+    new = _Rolled(calls, loop).values({x.data.place: x for x in inputs}, places)
+    if not agree([data_of(x).value for x in new], [x.value for x in results], _any_rounding, len(rows)):
+        return None
+    program.rolled.append(loop.last - loop.first + 1)
+    return new
 
 
 def _any_rounding(rounding):
@@ -183,7 +207,7 @@ class _Calls(list):
 
         for i, part in enumerate(pattern):
             kinds = (float, np.float64) if i in tensors else (int,) if name in _AT_INDICES else ()
-            pattern = (*pattern[:i], map_items(partial(operand, kinds=kinds), part), *pattern[i + 1 :])
+            pattern = (*pattern[:i], _tree.map_items(partial(operand, kinds=kinds), part), *pattern[i + 1 :])
         what = self.program.table.interned(name, kernel, pattern, len(operands))
         self.append(_Call(what, tuple(operands), results, several))
 
@@ -394,13 +418,13 @@ class _Rolled:
         j, k = position
         return [iteration[j].results[k] for iteration in self._iterations]
 
-    def value(self, inputs: dict, output: int):
-        """Record the calls with the loop; return the value at a place.
+    def values(self, inputs: dict, outputs: list[int]) -> list:
+        """Record the calls with the loop; return the values at places.
 
         Args:
             inputs: variables by place.
         """
-        read = {output}.union(*[call.operands for call in self._after])
+        read = set(outputs).union(*[call.operands for call in self._after])
         outside = {place for _, operands in self._body for kind, place in operands if kind == "outside"}
         values = dict(inputs)
         self._record(self._needed_before(read.union(outside, self._states.values(), *self._rows)), values)
@@ -426,7 +450,7 @@ class _Rolled:
                     values[place] = ops.reshape(part, self._kinds[place][0])
         values.update({all_results[position][-1]: x for position, x in zip(self._states, last)})
         self._record(self._after, values)
-        return self._read(values, output)
+        return [self._read(values, place) for place in outputs]
 
     def _needed_before(self, places: set[int]) -> list[_Call]:
         """Return the calls before the loop that places need."""

@@ -41,7 +41,15 @@ def promoted(*xs, floating: bool = False) -> list:
         found = config.floatx()
     tensors = [x for x in xs if type(x) not in NUMBERS]
     like = next((x for x in tensors if not isinstance(x, _CONSTANTS)), tensors[0] if tensors else None)
-    return [x if name == found else constant_like(x, like, found) for x, name in zip(xs, names)]
+    return [
+        x if name == found and not _has_extended_precision(x) else constant_like(x, like, found)
+        for x, name in zip(xs, names)
+    ]
+
+
+def _has_extended_precision(x) -> bool:
+    """True for NumPy's ``longdouble``, whose name is that of double precision here; SciPy's functions lack it."""
+    return isinstance(x, (np.ndarray, np.generic)) and x.dtype.char in "gG"
 
 
 def constant_like(value, like, name: str | None = None):

@@ -14,7 +14,7 @@ from typing import Any
 
 from .._names import closest, missing
 from ..errors import meant
-from ._examples import show
+from ._examples import complete, rows, show
 
 
 def unknown(module: str, name: str, known: Iterable[str], refused: Mapping[str, str] | None = None) -> str:
@@ -68,20 +68,54 @@ REFUSED: dict[str, Mapping[str, str]] = {}
 """For each module the names of SciPy's that it lacks, and why."""
 
 
+def places(table: str) -> dict[str, str]:
+    """Return the module below a package that defines each name, from lines such as ``airys: airy airye``."""
+    found: dict[str, str] = {}
+    for word in table.split():
+        if word[-1] == ":":
+            place = word[:-1]
+        else:
+            found[word] = place
+    return found
+
+
 def namespace(
-    module: str, names: list[str], refused: Mapping[str, str] | None = None
+    module: str,
+    names: list[str],
+    refused: Mapping[str, str] | None = None,
+    later: Mapping[str, str] | None = None,
 ) -> tuple[Callable[[], list[str]], Callable[[str], Any]]:
-    """Return ``__dir__`` and ``__getattr__`` of a module with SciPy's names; ``refused`` says why some are missing.
+    """Return ``__dir__`` and ``__getattr__`` of a module with SciPy's names.
 
     Examples are added to the docstrings of the module's functions.
+
+    Args:
+        refused: says why some of SciPy's names are missing.
+        later: for each name the module below, which is imported when the name is first used.
     """
     REFUSED[module] = refused or {}
-    show(module)
+    later = later or {}
+    below = {place.partition(".")[0] for place in later.values()}.union(names if later else ()).difference(later)
+    if not later:
+        show(module)
+
+    def is_function(name: str) -> bool:
+        return name in later and name[0].islower() and not later[name].startswith("distributions.")
 
     def __dir__() -> list[str]:
         return sorted(names)
 
     def __getattr__(name: str):
+        if name in later:
+            value = getattr(importlib.import_module(f"{module}.{later[name]}"), name)
+            own = getattr(value, "__name__", name)  # the row of the function's own name serves all its names
+            for row in rows(module, own):
+                if row.name == own:
+                    complete(module, row, value, is_function)
+            setattr(sys.modules[module], name, value)  # later uses do not come here
+            return value
+        if name in below:
+            return importlib.import_module(f"{module}.{name}")
         raise missing(module, name, unknown(module, name, names, refused))
 
     return __dir__, __getattr__

@@ -22,6 +22,7 @@ See Also:
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Literal
 
@@ -424,6 +425,9 @@ def _mellin(n: int, inverse: bool, dln: float, mu: float, offset: float, bias: f
     if inverse:
         u = 1 / u.conj()
         first, last = 1 / last, 1 / first
+    if not np.isfinite(u[0]):  # as in SciPy; the rest of the transform may be right
+        warnings.warn(f"singular {'inverse ' * inverse}transform; consider changing the bias", stacklevel=4)
+        u[0] = 0
     return (first, u.real, u.imag, last) if bias else (None, u.real, u.imag, None)
 
 

@@ -15,8 +15,8 @@ from ..interface import divided_by_0
 FLOATING = frozenset(np.dtype(d) for d in ("float16", "float32", "float64", "complex64", "complex128"))
 
 
-NUMBERS = FLOATING | {np.dtype(c) for c in "?bBhHiIlLqQgG"}
-"""The dtypes of numbers; NumPy also computes with dates, strings and objects."""
+NUMBERS = FLOATING | {np.dtype(c) for c in "?bBhHiIlLqQ"}
+"""The dtypes of computations; NumPy also has extended precision, dates, strings and objects."""
 _FLOAT64 = np.dtype("float64")
 
 yields = True
@@ -76,8 +76,8 @@ def convert(value, dtype: str | None = None, like=None) -> np.ndarray:
         raise TypeError(f"an array of dtype {array.dtype} is not numeric")
     if dtype is not None:
         array = array.astype(native_dtype(dtypes.canonical(dtype)), copy=False)
-    elif array.dtype == np.longdouble and array.dtype != np.float64:
-        array = array.astype(np.float64)
+    elif array.dtype.name in dtypes.EXTENDED:
+        array = array.astype(dtypes.EXTENDED[array.dtype.name])
     return array
 
 
@@ -101,7 +101,7 @@ class _Names(dict):
     """A cache of dtype names; NumPy takes 2 us to make one."""
 
     def __missing__(self, dtype):
-        self[dtype] = dtype.name
+        self[dtype] = dtypes.EXTENDED.get(dtype.name, dtype.name)
         return self[dtype]
 
 
@@ -127,7 +127,7 @@ def to_numpy(x) -> np.ndarray:
 
 def cast(x, dtype) -> np.ndarray:
     target = native_dtype(dtypes.canonical(dtype))
-    if x.dtype not in NUMBERS:
+    if x.dtype.kind not in "biufc":
         raise TypeError(f"an array of dtype {x.dtype} is not numeric")
     if x.dtype.kind == "c" and target.kind != "c":
         x = x.real if target.kind != "b" else x != 0
@@ -149,8 +149,9 @@ def owned(arrays: list, taken: set[int]) -> list:
 
 @cache
 def _promoted(first: np.dtype, second: np.dtype) -> np.dtype:
-    if not {first, second} <= NUMBERS:
-        raise TypeError(f"an array of dtype {first if first not in NUMBERS else second} is not numeric")
+    for dtype in (first, second):
+        if dtype.kind not in "biufc":
+            raise TypeError(f"an array of dtype {dtype} is not numeric")
     return np.dtype(dtypes.promote(first.name, second.name))
 
 
@@ -197,9 +198,9 @@ def floats(x):
     """
     if x.dtype in FLOATING:
         return x
-    if x.dtype.kind not in "biuf":
+    if x.dtype.kind not in "biufc":
         raise TypeError(f"an array of dtype {x.dtype} is not numeric")
-    return x.astype(dtypes.floatx())
+    return x.astype(dtype_name(x) if x.dtype.kind in "fc" else dtypes.floatx())
 
 
 WEAK_NUMBERS = np.result_type(np.float32(1), 1.0) == np.float32
@@ -343,7 +344,7 @@ def keep_integers(ufunc):
     """A kernel of a unary ufunc of floats that returns integers unchanged."""
 
     def kernel(x):
-        return ufunc(x) if x.dtype in FLOATING else x
+        return ufunc(floats(x)) if x.dtype.kind in "fc" else x
 
     kernel.function = ufunc
     return kernel
@@ -368,7 +369,7 @@ def is_bool(x) -> bool:
 
 
 def is_floating(x) -> bool:
-    return x.dtype in FLOATING
+    return x.dtype.kind in "fc"
 
 
 def copy(x) -> np.ndarray:

@@ -164,7 +164,7 @@ def add_at(x, key, updates, out=None):
         return add_at(out.astype(np.float32), key, updates).astype(np.float16)
     elif out.ndim == 1:
         np.add.at(out, key, updates)
-    elif _are_columns(key, out.ndim) and out.shape[-1] > _MAX_FLAT_ROW:
+    elif _are_columns(key, out.ndim) and max(out.shape[-1], key[-1].size) > _MAX_FLAT_ROW:
         updates = np.broadcast_to(updates, (*out.shape[:-1], key[-1].size))
         for row in np.ndindex(out.shape[:-1]):
             np.add.at(out[row], key[-1], updates[row])
@@ -176,8 +176,11 @@ def add_at(x, key, updates, out=None):
     return out
 
 
-_MAX_FLAT_ROW = 64
-"""The row length up to which all rows are added to at once by flat positions; longer rows are added one by one."""
+_MAX_FLAT_ROW = 512
+"""The length of rows, and of their updates, up to which all rows are added to at once by flat positions.
+
+Flat positions cost 4 ns for each number, a row 2 us.
+"""
 
 
 def _are_columns(key, ndim: int) -> bool:

@@ -265,8 +265,8 @@ def truth(value, name: str):
 
 
 def deciding(function: Callable) -> Callable:
-    """Wrap an R function that returns a condition so that NA raises an error."""
-    return lambda *state: truth(function(*state), "cond")
+    """Wrap an R function that returns a condition so that NA raises an error. The op refuses what is no function."""
+    return function if not callable(function) else lambda *state: truth(function(*state), "cond")
 
 
 def check_holds(op: str, name: str, value, dtype: str | None) -> None:

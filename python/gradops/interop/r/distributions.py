@@ -17,6 +17,7 @@ from ... import ops
 from ...functional.implicit import stepped
 from ...jit.scalar_logs import function_number
 from ...jit.scalar_rules import is_of_single_numbers
+from ...scipy import special as functions
 from ...scipy import stats
 from ...scipy._formulas import (
     all_so,
@@ -37,12 +38,9 @@ from ...scipy._formulas import (
     times_log,
     where,
 )
-from ...scipy.special import bessel
 from ...scipy.special._tails import log_poisson
-from ...scipy.special.probabilities import F
 from ...scipy.stats.distributions._arguments import alike, both
 from ...scipy.stats.distributions._discrete import Discrete
-from ...scipy.stats.distributions.noncentral import ncbeta
 
 
 class Family(NamedTuple):
@@ -61,17 +59,17 @@ class Family(NamedTuple):
 
 def density(name: str, log: bool, x, *parameters):
     """Return the density of R's family ``name`` at ``x``; NaN with a derivative of 0 where R's numbers are missing."""
-    return _past_missing(lambda x: FAMILIES[name].density(x, log, *_plain(parameters)), x, name)
+    return _past_missing(lambda x: family(name).density(x, log, *_plain(parameters)), x, name)
 
 
 def probability(name: str, lower: bool, log: bool, q, *parameters):
     """Return the probability of values up to ``q``, or above it."""
-    return FAMILIES[name].probability(q, lower, log, *_plain(parameters))
+    return family(name).probability(q, lower, log, *_plain(parameters))
 
 
 def quantile(name: str, lower: bool, log: bool, p, *parameters):
     """Return the quantile: the value whose lower or upper tail has probability ``p``."""
-    return FAMILIES[name].quantile(p, lower, log, *_plain(parameters))
+    return family(name).quantile(p, lower, log, *_plain(parameters))
 
 
 def call_if_same_shape(kind: str, settings: list, name: str, *arguments):
@@ -99,7 +97,7 @@ def drawn(name: str, x, *parameters):
     x, *given = _together(x, *parameters)
     formula = _OF_NOISE.get(name)
     if formula is None:
-        return _implicit(FAMILIES[name], x, given)
+        return _implicit(family(name), x, given)
     noise_of, value_of = formula
     noise = ops.stop_gradient(noise_of(x, *given))
     value = value_of(ops.where(ops.isfinite(noise), noise, 0.0), *given)
@@ -225,9 +223,11 @@ def _few(df):
 def _log_normal() -> Family:
     """Return the log-normal family, computed from log(x), which keeps all digits for any ``meanlog``."""
 
+    normal = family("norm")
+
     def log_density(x, *given):
         u = log(x)
-        return _NORMAL.density(u, True, *given) - u
+        return normal.density(u, True, *given) - u
 
     def density(x, as_log, *parameters):
         x, *given = _together(x, *parameters)
@@ -237,9 +237,9 @@ def _log_normal() -> Family:
     def probability(q, lower, as_log, *parameters):
         q, *given = _together(q, *parameters)
         below = _ends(lower, as_log)[0]
-        return _inside(q > 0, q, 1.0, lambda q: _NORMAL.probability(log(q), lower, as_log, *given), below)
+        return _inside(q > 0, q, 1.0, lambda q: normal.probability(log(q), lower, as_log, *given), below)
 
-    return Family(density, probability, lambda *given: exp(_NORMAL.quantile(*given)))
+    return Family(density, probability, lambda *given: exp(normal.quantile(*given)))
 
 
 def _inside(test, x, instead: float, function: Callable, beyond: float):
@@ -255,25 +255,23 @@ def _ends(lower: bool, as_log: bool) -> tuple[float, float]:
     return ends if lower else ends[::-1]
 
 
-_NORMAL = _continuous(stats.norm)
-
-CONTINUOUS = {
-    "norm": _NORMAL,
-    "lnorm": _log_normal(),
-    "exp": _continuous(stats.expon, lambda rate: (0, 1 / rate)),
-    "gamma": _continuous(stats.gamma, lambda shape, scale: (shape, 0, scale)),
-    "beta": _continuous(stats.beta),
-    "t": _continuous(stats.t),
-    "unif": _continuous(stats.uniform, lambda least, most: (least, most - least)),
-    "logis": _continuous(stats.logistic),
-    "weibull": _continuous(stats.weibull_min, lambda shape, scale: (shape, 0, scale)),
-    "cauchy": _continuous(stats.cauchy),
-    "chisq": _continuous(stats.chi2),
-    "f": _continuous(stats.f, lambda df1, df2: (_few(df1), _few(df2))),
-    "nbeta": _continuous(ncbeta),
-    "nt": _continuous(stats.nct, lambda df, ncp: (_few(df), ncp)),
-    "nchisq": _continuous(stats.ncx2),
-    "nf": _continuous(stats.ncf, lambda df1, df2, ncp: (_few(df1), _few(df2), ncp)),
+CONTINUOUS: dict[str, Callable[[], Family]] = {
+    "norm": lambda: _continuous(stats.norm),
+    "lnorm": _log_normal,
+    "exp": lambda: _continuous(stats.expon, lambda rate: (0, 1 / rate)),
+    "gamma": lambda: _continuous(stats.gamma, lambda shape, scale: (shape, 0, scale)),
+    "beta": lambda: _continuous(stats.beta),
+    "t": lambda: _continuous(stats.t),
+    "unif": lambda: _continuous(stats.uniform, lambda least, most: (least, most - least)),
+    "logis": lambda: _continuous(stats.logistic),
+    "weibull": lambda: _continuous(stats.weibull_min, lambda shape, scale: (shape, 0, scale)),
+    "cauchy": lambda: _continuous(stats.cauchy),
+    "chisq": lambda: _continuous(stats.chi2),
+    "f": lambda: _continuous(stats.f, lambda df1, df2: (_few(df1), _few(df2))),
+    "nbeta": lambda: _continuous(stats.ncbeta),
+    "nt": lambda: _continuous(stats.nct, lambda df, ncp: (_few(df), ncp)),
+    "nchisq": lambda: _continuous(stats.ncx2),
+    "nf": lambda: _continuous(stats.ncf, lambda df1, df2, ncp: (_few(df1), _few(df2), ncp)),
 }
 
 
@@ -351,7 +349,7 @@ class _NegativeBinomialByMean(Discrete):
         return power(mean, x) * exp(log_rising(size, x, mean) - scaled_log1p(size, mean) - lgamma(x + 1))
 
     def _tail(self, k, lower, log, size, mean):
-        return F[not lower, log](2 * (k + 1), 2 * size, mean / (k + 1))
+        return functions.probabilities.F[not lower, log](2 * (k + 1), 2 * size, mean / (k + 1))
 
     def _stats(self, size, mu):
         return mu, mu + mu * (mu / size), math.nan, math.nan
@@ -372,14 +370,20 @@ def _hypergeometric() -> Family:
     return _discrete(stats.hypergeom, _lot)._replace(probability=probability)
 
 
-FAMILIES: dict[str, Any] = CONTINUOUS | {
-    "binom": _discrete(stats.binom),
-    "pois": _discrete(stats.poisson),
-    "geom": _discrete(stats.geom, start=1),
-    "nbinom": _discrete(stats.nbinom),
-    "nbinom_mu": _discrete(_NegativeBinomialByMean("nbinom_mu", "n, mu")),
-    "hyper": _hypergeometric(),
+FAMILIES: dict[str, Callable[[], Family]] = CONTINUOUS | {
+    "binom": lambda: _discrete(stats.binom),
+    "pois": lambda: _discrete(stats.poisson),
+    "geom": lambda: _discrete(stats.geom, start=1),
+    "nbinom": lambda: _discrete(stats.nbinom),
+    "nbinom_mu": lambda: _discrete(_NegativeBinomialByMean("nbinom_mu", "n, mu")),
+    "hyper": _hypergeometric,
 }
+
+
+@functools.cache
+def family(name: str) -> Family:
+    """Return one of R's families; the modules of ``stats`` are imported for the families in use only."""
+    return FAMILIES[name]()
 
 
 # Special functions ----------------------------------------------------------------------------------------------------
@@ -445,9 +449,9 @@ def _signif(x, digits):
     return where(plain, x, ops.round(x * up / down) / up * down)
 
 
-def _bessel(function: Callable) -> Callable:
+def _bessel(name: str) -> Callable:
     """Return R's form of a Bessel function: argument first, then order; NaN for a negative argument."""
-    return lambda x, nu: function(nu, ops.where(x < 0.0, math.nan, x))
+    return lambda x, nu: getattr(functions, name)(nu, ops.where(x < 0.0, math.nan, x))
 
 
 SPECIAL: dict[str, Callable] = {
@@ -460,7 +464,7 @@ SPECIAL: dict[str, Callable] = {
     "psigamma": _polygamma,
     "signif": _signif,
     **{
-        name: _bessel(getattr(bessel, of_scipy))
+        name: _bessel(of_scipy)
         for name, of_scipy in {
             "besselI": "iv",
             "besselK": "kv",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ... import functional
+from ..._functions import hides_arguments
 from ...autodiff.variable import data_of
 from ...errors import GradientError
 from ...flow import stop_gradient
@@ -103,6 +104,7 @@ def objective(f: Callable, compiled: bool) -> Callable:
 def curvature(f: Callable, compiled: bool) -> Callable:
     """Return a function of the Hessian, by the first argument, of ``f`` or, if it is not scalar, of its sum."""
 
+    @hides_arguments
     def hessian(x, *rest, **keywords):
         return functional.hessian(lambda x: reductions.sum(f(x, *rest, **keywords)), x)
 

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import math
 
-from ... import ops
+from ... import ops, scipy
 from ...errors import ShapeError
 from ...ops import _checks
-from ...scipy.linalg import eigh
 from .arrays import flat, promoted_operands
 
 
 def eigen(x, symmetric: bool):
     """Return R's ``eigen()``: values in decreasing order (by modulus if not symmetric) and vectors as columns."""
     if symmetric:
-        return [ops.flip(part, -1) for part in eigh(x, check_finite=False)]
+        return [ops.flip(part, -1) for part in scipy.linalg.eigh(x, check_finite=False)]
     values, vectors = ops.eig(x)
     order = ops.argsort(-ops.abs(ops.stop_gradient(values)))
     parts = [ops.take(values, order, -1), ops.take(vectors, order, -1)]

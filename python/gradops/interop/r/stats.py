@@ -10,23 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ... import ops
+from ... import ops, scipy
 from ...errors import ArgumentError, ShapeError
 from ...ops._compose import constant_like
-from ...scipy import _compiled, fft, signal
+from ...scipy import _compiled
 from ...scipy._solving import Problem
 from ...scipy._tensors import floating, is_complex
-from ...scipy.integrate.equations import solve_ivp
-from ...scipy.integrate.quadratures import recorded
-from ...scipy.interpolate import CubicHermiteSpline
-from ...scipy.interpolate._shared import interval, real_with
-from ...scipy.interpolate.cubics import slopes_around, slopes_between
-from ...scipy.linalg import solve
-from ...scipy.linalg.matrices import toeplitz_of
 from ...scipy.optimize import minima, roots
-from ...scipy.sparse import csc_array
-from ...scipy.sparse import linalg as sparse_linalg
-from ...scipy.spatial.distance import pdist
 from .arrays import flat, promoted_operands
 
 
@@ -34,7 +24,7 @@ def lines(x, y, v, steps: bool, f, left, right):
     """Interpolate linearly between ascending knots, or with ``steps`` by steps at height ``low + f (high - low)``."""
     x, y, v = _tensors(x=flat(x), y=flat(y), v=v)
     last = int(x.shape[0]) - 1
-    piece = interval(x, v)
+    piece = scipy.interpolate.pieces.interval(x, v)
     behind = ops.minimum(piece + 1, last)
     start, low, high = (ops.take(z, i, 0) for z, i in ((x, piece), (y, piece), (y, behind)))
     if steps:
@@ -60,15 +50,15 @@ def slopes(x, y, method: str):
         return ops.zeros_like(y)
     steep = (y[1:] - y[:-1]) / (x[1:] - x[:-1])
     if method == "periodic":
-        return slopes_around(x, y) if n > 2 else ops.zeros_like(y)
+        return scipy.interpolate.cubics.slopes_around(x, y) if n > 2 else ops.zeros_like(y)
     if n == 2:
         return ops.concatenate([steep, steep], 0)
     if method == "natural":
-        return slopes_between(x, y, [(2, None)] * 2)
+        return scipy.interpolate.cubics.slopes_between(x, y, [(2, None)] * 2)
     if method == "monoH.FC":
         return _limit_slopes(ops.concatenate([steep[:1], (steep[1:] + steep[:-1]) / 2, steep[-1:]], 0), steep)
     third = [(0, None)] * 2 if n == 3 else [(3, 6 * _third(x[at], steep[at])) for at in (slice(4), slice(n - 4, n))]
-    found = slopes_between(x, y, third)
+    found = scipy.interpolate.cubics.slopes_between(x, y, third)
     return _limited(found, steep) if method == "hyman" else found
 
 
@@ -121,7 +111,7 @@ def piecewise_cubic(x, y, m, v, order: float, beyond: str):
 
     if n == 1:
         return line(0)
-    inside = CubicHermiteSpline(x, y, m)(v, order, "periodic" if beyond == "periodic" else True)
+    inside = scipy.interpolate.CubicHermiteSpline(x, y, m)(v, order, "periodic" if beyond == "periodic" else True)
     if beyond not in ("linear", "natural"):
         return inside
     left = v <= x[0] if beyond == "natural" else v < x[0]
@@ -129,7 +119,7 @@ def piecewise_cubic(x, y, m, v, order: float, beyond: str):
 
 
 def _tensors(**given) -> list:
-    return real_with("splinefun", len(given), **given)
+    return scipy.interpolate.pieces.real_with("splinefun", len(given), **given)
 
 
 # Summaries: variances divide by n - 1, covariance matrices are between columns ---------------------------------------
@@ -298,14 +288,14 @@ def _column_values(value, x):
 def distances(x, method: str, p: float):
     """Return R's ``dist()``: the distances between all pairs of rows."""
     if method == "minkowski":
-        return pdist(x, method, p=p)
+        return scipy.spatial.distance.pdist(x, method, p=p)
     if method != "canberra":
-        return pdist(x, {"maximum": "chebyshev", "manhattan": "cityblock"}.get(method, method))
+        return scipy.spatial.distance.pdist(x, {"maximum": "chebyshev", "manhattan": "cityblock"}.get(method, method))
     (x,) = promoted_operands(x)
     size = ops.abs(ops.stop_gradient(x))
     total = sum(ops.take(size, rows, 0) for rows in np.triu_indices(x.shape[0], 1))
     count = ops.sum(ops.cast(total > 0, ops.dtype(x)), 1)  # R omits terms 0 / 0 and rescales the sum
-    return pdist(x, method) * (float(x.shape[1]) / count)
+    return scipy.spatial.distance.pdist(x, method) * (float(x.shape[1]) / count)
 
 
 def mahalanobis(x, center, cov, inverted: bool):
@@ -316,7 +306,9 @@ def mahalanobis(x, center, cov, inverted: bool):
     x, cov = promoted_operands(x, cov)
     x = x if len(x.shape) > 1 else ops.reshape(x, (1, -1))
     cov = ops.reshape(cov, (1, 1)) if len(cov.shape) < 2 else cov
-    weighed = ops.matmul(x, cov) if inverted else ops.transpose(solve(cov, ops.transpose(x), check_finite=False))
+    weighed = (
+        ops.matmul(x, cov) if inverted else ops.transpose(scipy.linalg.solve(cov, ops.transpose(x), check_finite=False))
+    )
     return ops.sum(x * weighed, 1)
 
 
@@ -344,17 +336,17 @@ def _restore_vector(y, found):
 
 def _sparse(values, rows, columns, size):
     places = (np.asarray(x, np.int64).reshape(-1) - 1 for x in (rows, columns))
-    return csc_array((values, tuple(places)), shape=(int(size), int(size)))
+    return scipy.sparse.csc_array((values, tuple(places)), shape=(int(size), int(size)))
 
 
 def sparse_solve(values, rows, columns, size, b):
     """Solve a sparse square system; rows and columns of the matrix elements count from 1."""
-    return sparse_linalg.spsolve(_sparse(values, rows, columns, size), b)
+    return scipy.sparse.linalg.spsolve(_sparse(values, rows, columns, size), b)
 
 
 def sparse_log_determinant(values, rows, columns, size):
     """Return the log determinant of a sparse symmetric positive definite matrix."""
-    return ops.reshape(sparse_linalg.logdet(_sparse(values, rows, columns, size)), ())
+    return ops.reshape(scipy.sparse.linalg.logdet(_sparse(values, rows, columns, size)), ())
 
 
 # Signals and series ---------------------------------------------------------------------------------------------------
@@ -371,8 +363,8 @@ def convolve(x, y, conj: bool, kind: str):
         raise ArgumentError(f"`y` must be as long as `x`, {n}, in a circular convolution; got {m}.", argument="y")
     if kind != "circular":
         x, y = ops.pad(x, [(m - 1, 0)]), ops.pad(y, [(0, n - 1)])
-    spectrum = fft.fft(y)
-    z = fft.ifft(fft.fft(x) * (ops.conj(spectrum) if conj else spectrum))
+    spectrum = scipy.fft.fft(y)
+    z = scipy.fft.ifft(scipy.fft.fft(x) * (ops.conj(spectrum) if conj else spectrum))
     z = z if is_complex(x) or is_complex(y) else ops.real(z)
     return z[m - 1 : n] if kind == "filter" else z
 
@@ -390,9 +382,9 @@ def moving(x, weights, centred: bool, circular: bool):
             raise ArgumentError(f"`filter` is longer than the series: {p} and {n}.", argument="filter")
         k = p // 2 if centred else 0
         if circular:
-            return ops.roll(signal.convolve(ops.concatenate([x[n - p + 1 :], x], 0), w, "valid", "direct"), -k)
+            return ops.roll(scipy.signal.convolve(ops.concatenate([x[n - p + 1 :], x], 0), w, "valid", "direct"), -k)
         gaps = [constant_like(np.full(count, math.nan), x) for count in (p - 1 - k, k)]
-        return ops.concatenate([gaps[0], signal.convolve(x, w, "valid", "direct"), gaps[1]], 0)
+        return ops.concatenate([gaps[0], scipy.signal.convolve(x, w, "valid", "direct"), gaps[1]], 0)
 
     x, w = promoted_operands(x, weights)
     w = flat(w)
@@ -411,9 +403,9 @@ def recursive(x, weights, init=None):
         if init.shape[0] != p:
             message = f"`init` must have as many elements as `filter`, {p}; got {init.shape[0]}."
             raise ArgumentError(message, argument="init")
-        state = signal.lfiltic(one, a, init)
+        state = scipy.signal.lfiltic(one, a, init)
     return _map_columns(
-        lambda x: signal.lfilter(one, a, x) if state is None else signal.lfilter(one, a, x, zi=state)[0], x
+        lambda x: scipy.signal.lfilter(one, a, x) if state is None else scipy.signal.lfilter(one, a, x, zi=state)[0], x
     )
 
 
@@ -435,7 +427,7 @@ def embed(x, dimension: float):
 def toeplitz(x, r=None):
     """Return the Toeplitz matrix with first column ``x`` and first row ``r``, by default ``x``."""
     x, r = map(flat, promoted_operands(x, x if r is None else r))
-    return toeplitz_of(x, r)
+    return scipy.linalg.matrices.toeplitz_of(x, r)
 
 
 # Solvers -------------------------------------------------------------------------------------------------------------
@@ -483,7 +475,7 @@ def integral(f, value, lower, upper, like):
     problem = Problem("integrate()", "f", f, np.zeros(1), beside=(like,), vectors=True)
     if value is None:
         return _compiled.integral(problem, lower, upper, like)
-    return recorded(problem, np.asarray(value), lower, upper)
+    return scipy.integrate.quadratures.recorded(problem, np.asarray(value), lower, upper)
 
 
 def solution(f, y, times, args, method: str, options: dict):
@@ -535,7 +527,9 @@ def _alike(x, like):
 
 
 def _solved(f, y, times, args, method: str, options: dict, events=None):
-    found = solve_ivp(f, (times[0], times[-1]), y, method, times, events=events, args=tuple(args), **options)
+    found = scipy.integrate.solve_ivp(
+        f, (times[0], times[-1]), y, method, times, events=events, args=tuple(args), **options
+    )
     if not found.success:
         raise ArgumentError(f"`ode`: the solution ends before the last of `times`: {found.message}", argument="times")
     return found

@@ -138,7 +138,7 @@ def as_integer(value, name: str):
         return as_integer(value.item(), name)
     if value is None or (ops.is_tensor(value) and not ops.ndim(value) and "complex" not in ops.dtype(value)):
         return value
-    if ops.is_tensor(value):
+    if hasattr(value, "shape"):  # a tensor or a data frame, which does not compare as a number does
         given = _checks.describe(value)
     else:
         given = Given("NA") if value == _NA_INTEGER or value != value else Given(repr(value), value)

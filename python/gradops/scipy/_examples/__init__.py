@@ -24,7 +24,7 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ...ops._docstrings import completed, imports
@@ -54,25 +54,37 @@ def show(module: str) -> None:
     """
     scope = vars(sys.modules[module])
     for row in rows(module):
-        value: Any = scope[row.name]
-        own = getattr(value, "__module__", None) or ""
-        if own.startswith("gradops.scipy") and "\nSee Also:\n" not in (value.__doc__ or ""):
-            text = inspect.cleandoc(value.__doc__ or "").rstrip()
-            if "\nRaises:\n" not in text and (errors := _errors(value)):
-                text = completed(value, {}, Raises=errors)
-            if row.example:
-                text += f"\n\nExamples:\n{textwrap.indent(_imports(module, row.example) + row.example, INDENT)}"
-            others = ", ".join(
-                f":{'func' if inspect.isfunction(scope.get(name)) else 'obj'}:`{name}`" for name in row.see
-            )
-            value.__doc__ = f"{text}\n\nSee Also:\n{textwrap.indent(textwrap.fill(f'{others}.', 112), INDENT)}"
+        complete(module, row, scope[row.name], lambda name: inspect.isfunction(scope.get(name)))
 
 
-def rows(module: str) -> Iterator[Row]:
-    """Yield the rows of a module, with the text of their examples."""
+def complete(module: str, row: Row, value: Any, is_function: Callable[[str], bool]) -> None:
+    """Complete the docstring of a function or object from its row.
+
+    Args:
+        is_function: returns True for the name of a function of the module.
+    """
+    own = getattr(value, "__module__", None) or ""
+    if own.startswith("gradops.scipy") and "\nSee Also:\n" not in (value.__doc__ or ""):
+        text = inspect.cleandoc(value.__doc__ or "").rstrip()
+        if "\nRaises:\n" not in text and (errors := _errors(value)):
+            text = completed(value, {}, Raises=errors)
+        if row.example:
+            text += f"\n\nExamples:\n{textwrap.indent(_imports(module, row.example) + row.example, INDENT)}"
+        others = ", ".join(f":{'func' if is_function(name) else 'obj'}:`{name}`" for name in row.see)
+        value.__doc__ = f"{text}\n\nSee Also:\n{textwrap.indent(textwrap.fill(f'{others}.', 112), INDENT)}"
+
+
+def rows(module: str, word: str = "") -> Iterator[Row]:
+    """Yield the rows of a module, with the text of their examples.
+
+    Args:
+        word: read only the paragraphs with this word.
+    """
     top, _, below = module.removeprefix("gradops.scipy.").partition(".")
     table = getattr(importlib.import_module(f"{__name__}.{top}"), below.upper() or "ROWS")
     for paragraph in filter(None, table.strip().split("\n\n")):
+        if word and not re.search(rf"\b{word}\b", paragraph):
+            continue
         found: list[tuple[str, str]] = []
         see: list[str] = []
         for line in re.split(r"\n(?! )", paragraph):

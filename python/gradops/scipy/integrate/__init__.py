@@ -23,12 +23,22 @@ See Also:
     :mod:`gradops.scipy.optimize`, whose solvers take functions in the same way.
 """
 
-from .._names import gathered, namespace
-from .equations import *  # noqa: F403
-from .quadratures import *  # noqa: F403
-from .samples import *  # noqa: F403
+from typing import TYPE_CHECKING
 
-__all__ = gathered(globals())
+from .._names import namespace, places
+
+if TYPE_CHECKING:
+    from .equations import *  # noqa: F403
+    from .quadratures import *  # noqa: F403
+    from .samples import *  # noqa: F403
+
+_PLACES = places("""
+    equations: odeint solve_ivp
+    quadratures: dblquad fixed_quad nquad quad quad_vec tplquad
+    samples: cumulative_simpson cumulative_trapezoid lebedev_rule newton_cotes romb simpson trapezoid
+""")
+
+__all__ = sorted(_PLACES)
 
 _ADAPTIVE = "use `quad`, `quad_vec` or `nquad`, which integrate functions with derivatives"
 _STEPPER = "it is a solver with internal state; `solve_ivp` takes its method by name"
@@ -47,4 +57,4 @@ REFUSED = {
     "solve_bvp": "use `optimize.root` on the final values of `solve_ivp` (shooting), which has derivatives",
 }
 
-__dir__, __getattr__ = namespace(__name__, __all__, REFUSED)
+__dir__, __getattr__ = namespace(__name__, __all__, REFUSED, _PLACES)

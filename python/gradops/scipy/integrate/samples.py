@@ -99,7 +99,7 @@ def cumulative_trapezoid(y: Tensor, x: Tensor = None, dx: Operand = 1.0, axis: A
 def _cumulated(parts, initial, axis: int):
     found = ops.cumsum(parts, axis=-1)
     if initial is not None:
-        first = ops.zeros_like(found[..., :1]) + initial
+        first = ops.zeros_like(ops.sum(parts, -1, keepdims=True)) + initial
         found = ops.concatenate([first, found + initial], axis=-1)
     return ops.moveaxis(found, -1, axis)
 

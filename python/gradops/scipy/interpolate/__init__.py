@@ -18,18 +18,35 @@ See Also:
     :mod:`gradops.scipy.ndimage`, whose ``map_coordinates`` interpolates between the elements of a tensor.
 """
 
-from .._names import gathered, namespace
-from .cubics import *  # noqa: F403
-from .fitted import *  # noqa: F403
-from .fitting import *  # noqa: F403
-from .grids import *  # noqa: F403
-from .lines import *  # noqa: F403
-from .pieces import *  # noqa: F403
-from .polynomials import *  # noqa: F403
-from .scattered import *  # noqa: F403
-from .splines import *  # noqa: F403
+from typing import TYPE_CHECKING
 
-__all__ = gathered(globals())
+from .._names import namespace, places
+
+if TYPE_CHECKING:
+    from .cubics import *  # noqa: F403
+    from .fitted import *  # noqa: F403
+    from .fitting import *  # noqa: F403
+    from .grids import *  # noqa: F403
+    from .lines import *  # noqa: F403
+    from .pieces import *  # noqa: F403
+    from .polynomials import *  # noqa: F403
+    from .scattered import *  # noqa: F403
+    from .splines import *  # noqa: F403
+
+_PLACES = places("""
+    cubics: Akima1DInterpolator CubicHermiteSpline CubicSpline PchipInterpolator pchip_interpolate
+    fitted: InterpolatedUnivariateSpline LSQUnivariateSpline UnivariateSpline insert make_splrep spalde
+        splantider splder splev splint splrep sproot
+    fitting: make_interp_spline make_lsq_spline make_smoothing_spline
+    grids: RegularGridInterpolator interpn
+    lines: interp1d
+    pieces: BPoly PPoly
+    polynomials: BarycentricInterpolator KroghInterpolator barycentric_interpolate krogh_interpolate
+    scattered: LinearNDInterpolator NearestNDInterpolator RBFInterpolator griddata
+    splines: BSpline
+""")
+
+__all__ = sorted(_PLACES)
 
 _CURVE = "FITPACK fits the curve; use `make_interp_spline`, which takes points along an axis"
 _SURFACE = "FITPACK fits the surface; use `RegularGridInterpolator` or `RBFInterpolator`, which have derivatives"
@@ -54,4 +71,4 @@ REFUSED = {
     "lagrange": "it is numerically unstable; `BarycentricInterpolator` is the same polynomial",
 }
 
-__dir__, __getattr__ = namespace(__name__, __all__, REFUSED)
+__dir__, __getattr__ = namespace(__name__, __all__, REFUSED, _PLACES)

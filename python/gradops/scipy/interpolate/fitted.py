@@ -73,7 +73,22 @@ def _fitted(name: str, x, y, w, xb, xe, k, t=None, around: bool = False) -> BSpl
     low, high = (ops.reshape(found.get(key, x[at]), (1,)) for key, at in (("xb", 0), ("xe", -1)))
     inner = knots_between(x, k)[k + 1 : int(x.shape[0])] if t is None else found["t"]
     knots = ops.concatenate([*[low] * (k + 1), inner, *[high] * (k + 1)], 0)
-    return make_interp_spline(x, y, k, knots) if t is None else make_lsq_spline(x, y, knots, k, found.get("w"))
+    if t is None:
+        return make_interp_spline(x, y, k, knots)
+    if (sites := known(x)) is not None and (ends := known(knots)) is not None and not _determined(sites, ends, k):
+        must = f"leave {k + 1} knots around an `x` for each coefficient (the conditions of Schoenberg and Whitney)"
+        raise ArgumentError(f"`{name}`: `t` must {must}.", argument="t")
+    return make_lsq_spline(x, y, knots, k, found.get("w"))
+
+
+def _determined(x, knots, k: int) -> bool:
+    """Return True if there are as many different sites as coefficients, the ``j``-th inside the ``j``-th B-spline."""
+    sites = iter(x)
+    count = len(knots) - k - 1
+    return all(
+        any(low < at < high or at == low == knots[0] or at == high == knots[-1] for at in sites)
+        for low, high in zip(knots[:count], knots[k + 1 :])
+    )
 
 
 def _tuple(spline: BSpline) -> tuple:

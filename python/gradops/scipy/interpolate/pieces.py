@@ -271,7 +271,8 @@ class PPoly(Pieces):
             JitError: in a compiled function, where values are not known.
 
         Gradient:
-            By coefficients and sites, by the implicit function theorem; 0 for a point where the polynomial jumps.
+            By coefficients, sites and ``y``, by the implicit function theorem; 0 for a point where the polynomial
+            jumps.
         """
         if len(self.c.shape) != 2 or is_complex(self.c):
             raise ShapeError("`PPoly.solve`: `c` must be a real matrix: there is one vector of places.", argument="c")
@@ -279,6 +280,12 @@ class PPoly(Pieces):
         level = float(numbers("PPoly.solve", y, "y"))
         c, x = (numbers("PPoly.solve", part, name).astype(float) for part, name in ((self.c, "c"), (self.x, "x")))
         fixed = _scipy.interpolate.PPoly(c, x).solve(level, bool(discontinuity), bool(how))
+        y, of_library = alike(y, self.c)
+        if type(of_library) is not type(self.c):
+            sites = alike(y, self.x)[1]
+            return self.construct_fast(of_library, sites, self.extrapolate, self.axis).solve(
+                y, discontinuity, extrapolate
+            )
         v, curve = constant_like(fixed, self.c), self._like(self.c)
         size = np.abs(c).max(initial=0.0)
         meets = np.abs(numbers("PPoly.solve", curve(v, 0, True), "c") - level) <= 1e-6 * (1 + size)
@@ -287,7 +294,7 @@ class PPoly(Pieces):
         def inverse(rest, v):
             return ops.where(meets, ops.divide_no_nan(rest, slope(v, 0, True)), 0.0)
 
-        return stepped(lambda v: curve(v, 0, True) - level, inverse, v, moves=True)
+        return stepped(lambda v: curve(v, 0, True) - y, inverse, v, moves=True)
 
     def roots(self, discontinuity: bool = True, extrapolate=None):
         """Return the roots of the polynomial, see :meth:`solve`.

@@ -19,6 +19,7 @@ from .._solving import numbers
 from .._tensors import constant_like
 from ._shared import (
     add_last_dims,
+    alike,
     ascends,
     interval,
     mode_of,
@@ -282,7 +283,7 @@ class BSpline:
             ArgumentError: a point beyond the ends; a periodic spline.
 
         Gradient:
-            By coefficients and knots.
+            By the point, coefficients and knots.
         """
         name = "BSpline.insert_knot"
         m = integer(name, m, "m", 1)
@@ -292,7 +293,9 @@ class BSpline:
         given = numbers(name, x, "x")
         if given.size != 1:
             raise ArgumentError(f"`{name}`: `x` must be a number.", argument="x")
-        place = float(given)
+        place = float(given.reshape(()))
+        x, t = alike(x, t)
+        x, c = ops.reshape(x, (1,)), alike(t, c)[1]
         for _ in range(m):
             values = numbers(name, t, "t")
             n = len(values) - k - 1
@@ -300,10 +303,10 @@ class BSpline:
                 raise ArgumentError(f"`{name}`: `x` must be between the ends; got {place}.", argument="x")
             i = k + int(np.searchsorted(values[k + 1 : n], place, "right"))
             low, high = t[i - k + 1 : i + 1], t[i + 1 : i + k + 1]
-            share = add_last_dims(ops.divide_no_nan(place - low, high - low), self._rest())
+            share = add_last_dims(ops.divide_no_nan(x - low, high - low), self._rest())
             new = share * c[i - k + 1 : i + 1] + (1 - share) * c[i - k : i]
             c = ops.concatenate([c[: i - k + 1], new, c[i:]], 0)
-            t = ops.concatenate([t[: i + 1], constant_like([place], t), t[i + 1 :]], 0)
+            t = ops.concatenate([t[: i + 1], x, t[i + 1 :]], 0)
         c = ops.concatenate([c, *[ops.zeros_like(c[:1])] * (k + 1)], 0)
         return self.construct_fast(t, c, k, self.extrapolate, self.axis)
 

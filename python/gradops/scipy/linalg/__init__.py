@@ -27,16 +27,35 @@ See Also:
 
 from __future__ import annotations
 
-from .._names import gathered, namespace
-from .decompositions import *  # noqa: F403
-from .eigenvalues import *  # noqa: F403
-from .equations import *  # noqa: F403
-from .functions import *  # noqa: F403
-from .matrices import *  # noqa: F403
-from .structured import *  # noqa: F403
-from .systems import *  # noqa: F403
+from typing import TYPE_CHECKING
 
-__all__ = gathered(globals())
+from .._names import namespace, places
+
+if TYPE_CHECKING:
+    from .decompositions import *  # noqa: F403
+    from .eigenvalues import *  # noqa: F403
+    from .equations import *  # noqa: F403
+    from .functions import *  # noqa: F403
+    from .matrices import *  # noqa: F403
+    from .structured import *  # noqa: F403
+    from .systems import *  # noqa: F403
+
+_PLACES = places("""
+    decompositions: cho_factor cholesky det lu lu_factor orthogonal_procrustes polar qr qr_multiply rq
+        subspace_angles svd svdvals
+    eigenvalues: eig eig_banded eigh eigh_tridiagonal eigvals eigvals_banded eigvalsh eigvalsh_tridiagonal
+    equations: solve_continuous_are solve_continuous_lyapunov solve_discrete_are solve_discrete_lyapunov
+        solve_lyapunov solve_sylvester
+    functions: coshm cosm expm expm_frechet fractional_matrix_power funm logm signm sinhm sinm sqrtm tanhm tanm
+    matrices: bandwidth block_diag circulant companion convolution_matrix dft diagsvd fiedler fiedler_companion
+        hadamard hankel helmert hessenberg hilbert invhilbert invpascal ishermitian issymmetric khatri_rao
+        leslie pascal rsf2csf schur toeplitz
+    structured: cho_solve_banded cholesky_banded matmul_toeplitz solve_banded solve_circulant solve_toeplitz
+        solveh_banded
+    systems: cho_solve inv lstsq lu_solve norm pinv pinvh solve solve_triangular
+""")
+
+__all__ = sorted(_PLACES)
 
 _BASES = "its bases are not unique, so they have no derivative: use projections, for instance by `qr` or `svd`"
 _LAPACK = "it is a handle of BLAS or LAPACK, which take NumPy arrays"
@@ -65,4 +84,4 @@ _REFUSED = {
     "qz": _SCHUR,
 }
 
-__dir__, __getattr__ = namespace(__name__, __all__, _REFUSED)
+__dir__, __getattr__ = namespace(__name__, __all__, _REFUSED, _PLACES)

@@ -20,13 +20,32 @@ See Also:
 
 from __future__ import annotations
 
-from .._names import gathered, namespace
-from .filters import *  # noqa: F403
-from .interpolation import *  # noqa: F403
-from .measurements import *  # noqa: F403
-from .ranks import *  # noqa: F403
+from typing import TYPE_CHECKING
 
-__all__ = gathered(globals())
+from .._names import namespace, places
+
+if TYPE_CHECKING:
+    from .filters import *  # noqa: F403
+    from .interpolation import *  # noqa: F403
+    from .measurements import *  # noqa: F403
+    from .ranks import *  # noqa: F403
+
+_PLACES = places("""
+    filters: convolve convolve1d correlate correlate1d gaussian_filter gaussian_filter1d
+        gaussian_gradient_magnitude gaussian_laplace generic_gradient_magnitude generic_laplace laplace prewitt
+        sobel uniform_filter uniform_filter1d
+    interpolation: affine_transform map_coordinates rotate shift spline_filter spline_filter1d zoom
+    measurements: binary_closing binary_dilation binary_erosion binary_fill_holes binary_hit_or_miss
+        binary_opening binary_propagation center_of_mass distance_transform_bf distance_transform_cdt
+        distance_transform_edt extrema find_objects fourier_gaussian fourier_shift fourier_uniform
+        generate_binary_structure histogram iterate_structure label maximum maximum_position mean median minimum
+        minimum_position standard_deviation sum sum_labels value_indices variance watershed_ift
+    ranks: black_tophat grey_closing grey_dilation grey_erosion grey_opening maximum_filter maximum_filter1d
+        median_filter minimum_filter minimum_filter1d morphological_gradient morphological_laplace
+        percentile_filter rank_filter white_tophat
+""")
+
+__all__ = sorted(_PLACES)
 
 REFUSED = {
     **dict.fromkeys(
@@ -38,4 +57,4 @@ REFUSED = {
     "labeled_comprehension": "it calls a function on NumPy arrays; use `sum`, `mean`, `maximum` or `gradops.ops`",
     "fourier_ellipsoid": "multiply by `gradops.scipy.special.j1` of the frequencies",
 }
-__dir__, __getattr__ = namespace(__name__, __all__, REFUSED)
+__dir__, __getattr__ = namespace(__name__, __all__, REFUSED, _PLACES)

@@ -138,7 +138,8 @@ def whole(value, name: str) -> int:
 def _filter_along(input, weights, axis, output, mode, cval, origin, convolving: bool):
     x, dtype = opened(input, output)
     x, weights = alike(x, weights)
-    return closed(_weighted(x, vector("ndimage", weights, "weights"), axis, mode, cval, origin, convolving), dtype)
+    weights = vector("ndimage", weights if convolving else ops.conj(weights), "weights")
+    return closed(_weighted(x, weights, axis, mode, cval, origin, convolving), dtype)
 
 
 def _weighted(x, weights, axis, mode, cval, origin=0, convolving: bool = False):
@@ -161,7 +162,7 @@ def fixed(x, values) -> Any:
 def correlate1d(
     input: Tensor, weights: Tensor, axis: Axis = -1, output=None, mode="reflect", cval=0.0, origin: Integer = 0
 ) -> Tensor:
-    """Correlation along an axis: weighted sums of windows."""
+    """Correlation along an axis: sums of windows, weighted by the conjugates of ``weights``."""
     return _filter_along(input, weights, axis, output, mode, cval, origin, False)
 
 
@@ -169,7 +170,7 @@ def correlate1d(
 def convolve1d(
     input: Tensor, weights: Tensor, axis: Axis = -1, output=None, mode="reflect", cval=0.0, origin: Integer = 0
 ) -> Tensor:
-    """Convolution along an axis: :func:`correlate1d` with reversed weights."""
+    """Convolution along an axis: :func:`correlate1d` with reversed, conjugated weights."""
     return _filter_along(input, weights, axis, output, mode, cval, origin, True)
 
 
@@ -189,8 +190,7 @@ def _filter_with_windows(input, weights, output, mode, cval, origin, axes, convo
     for axis, size, one, shift in zip(along, map(int, weights.shape), how, shifts):
         start = window_start(size, shift, convolving)
         x = extended(x, start, size - 1 - start, one, axis, fill)
-    if convolving:
-        weights = ops.flip(weights, tuple(range(len(along))))
+    weights = ops.flip(weights, tuple(range(len(along)))) if convolving else ops.conj(weights)
     ends = tuple(range(rank - len(along), rank))
     y = bilinear(lambda x, w: _correlated(x, w, len(along)), ops.moveaxis(x, along, ends), weights)
     return closed(ops.moveaxis(y, ends, along), dtype)
@@ -215,7 +215,7 @@ def _correlated(x, weights, count: int):
 def correlate(
     input: Tensor, weights: Tensor, output=None, mode="reflect", cval=0.0, origin: Integers = 0, *, axes: Axes = None,
 ) -> Tensor:  # fmt: skip
-    """Correlation: weighted sums of windows.
+    """Correlation: sums of windows, weighted by the conjugates of ``weights``.
 
     Raises:
         ShapeError: ``weights`` without exactly one dimension for each axis.
@@ -227,7 +227,7 @@ def correlate(
 def convolve(
     input: Tensor, weights: Tensor, output=None, mode="reflect", cval=0.0, origin: Integers = 0, *, axes: Axes = None,
 ) -> Tensor:  # fmt: skip
-    """Convolution: :func:`correlate` with reversed weights.
+    """Convolution: :func:`correlate` with reversed, conjugated weights.
 
     Raises:
         ShapeError: ``weights`` without exactly one dimension for each axis.
@@ -275,12 +275,21 @@ def _joined(join: Callable, derivative: Callable, input, output, mode, axes):
     x, dtype = opened(input, output)
     along = check_axes("ndimage", axes, len(x.shape), "axes")
     parts = [derivative(x, axis, how, along) for axis, how in zip(along, each(mode, len(along), "mode"))]
+    parts = [_truncate_between_axes(part, dtype) for part in parts]
     return closed(join(parts) if parts else x, dtype)
 
 
+def _integer_output(input, output) -> str | None:
+    """Return the result's dtype if it has integers: SciPy stores the derivatives in it, too."""
+    dtype = opened(input, output)[1]
+    return dtype if dtype in dtypes.INTEGERS else None
+
+
 def _filter_with_function(join: Callable, function: Callable, input, output, mode, cval, extra, keywords, axes):
+    stored = _integer_output(input, output)
+
     def derivative(x, axis, how, _):
-        return function(x, axis, None, how, cval, *extra, **(keywords or {}))
+        return function(x, axis, stored, how, cval, *extra, **(keywords or {}))
 
     return _joined(join, derivative, input, output, mode, axes)
 
@@ -384,8 +393,10 @@ def _filter_with_gaussians(join: Callable, order: int, input, sigma, output, mod
     if unknown is not None:
         raise ArgumentTypeError(f"`ndimage`: there is no argument `{unknown}`.", argument=unknown)
 
+    stored = _integer_output(input, output)
+
     def derivative(x, axis, _, along):
-        return _smoothed(x, sigma, [order * (i == axis) for i in along], None, mode, cval, along, **settings)
+        return _smoothed(x, sigma, [order * (i == axis) for i in along], stored, mode, cval, along, **settings)
 
     return _joined(join, derivative, input, output, mode, axes)
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ... import _scipy, ops
+from ... import _scipy, dtypes, ops
 from ...annotations import Axes, Axis, Integer, Shape, Tensor
 from ...backends import tracing
 from ...errors import ShapeError
@@ -55,6 +55,15 @@ def _prepared(input, order, output, mode, least: int = 0) -> tuple:
 def _prefilter(n: int, order: int, mode: str) -> np.ndarray:
     """Return the transposed matrix from values to a spline's coefficients."""
     return _scipy.ndimage.spline_filter1d(np.eye(n), order, axis=0, mode=mode).T
+
+
+def _stored(y, dtype: str):
+    """Cast sampled values to the result's dtype as SciPy does: integers are rounded, halves away from 0, and bounded;
+    bools are truncated, where rounding errors of splines do not count.
+    """
+    if dtype in dtypes.INTEGERS:
+        return ops.saturate_cast(ops.trunc(y + ops.where(y < 0, -0.5, 0.5)), dtype)
+    return ops.abs(y) > 1 - 1e-9 if dtype == "bool" else closed(y, dtype)
 
 
 def _coefficients(x, order: int, mode: str, axes):
@@ -207,7 +216,7 @@ def map_coordinates(
     at, rank = real_like(alike(real_like(x), coordinates)[1]), len(x.shape)
     if not rank or not len(at.shape) or int(at.shape[0]) != rank:
         raise wrong("coordinates", f"have {rank} elements along the first dimension", tuple(at.shape), ShapeError)
-    return closed(_values(x, [at[i] for i in range(rank)], order, mode, cval, prefilter), dtype)
+    return _stored(_values(x, [at[i] for i in range(rank)], order, mode, cval, prefilter), dtype)
 
 
 @sampled
@@ -247,7 +256,7 @@ def affine_transform(
     for i in range(rank):
         for j in range(rank) if len(given) > 1 else [i]:
             places[i] = places[i] + (matrix[i, j] if len(given) > 1 else matrix[i]) * grid[j]
-    return closed(_values(x, places, order, mode, cval, prefilter), dtype)
+    return _stored(_values(x, places, order, mode, cval, prefilter), dtype)
 
 
 @sampled
@@ -265,7 +274,7 @@ def shift(
     """
     x, order, dtype = _prepared(input, order, output, mode)
     places = [at - by for at, by in zip(_grid([int(n) for n in x.shape], x), axis_values(x, shift, "shift"))]
-    return closed(_values(x, places, order, mode, cval, prefilter), dtype)
+    return _stored(_values(x, places, order, mode, cval, prefilter), dtype)
 
 
 @sampled
@@ -301,7 +310,7 @@ def zoom(
         (at + 0.5) * n / m - 0.5 if grid_mode else at * (n - 1) / max(m - 1, 1)
         for at, n, m in zip(_grid(wanted, x), sizes, wanted)
     ]
-    return closed(_values(x, places, order, mode, cval, prefilter), dtype)
+    return _stored(_values(x, places, order, mode, cval, prefilter), dtype)
 
 
 @sampled
@@ -346,7 +355,7 @@ def rotate(
     rows, columns = [at - (n - 1) / 2 for at, n in zip(_grid(wanted, x), wanted)]
     places = [c * rows + s * columns + (sizes[0] - 1) / 2, c * columns - s * rows + (sizes[1] - 1) / 2]
     y = _values(x, places, order, mode, cval, prefilter)
-    return closed(ops.moveaxis(y, [-2, -1], plane), dtype)
+    return _stored(ops.moveaxis(y, [-2, -1], plane), dtype)
 
 
 @tracing.constant

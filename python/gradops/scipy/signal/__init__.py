@@ -21,19 +21,43 @@ See Also:
 
 from __future__ import annotations
 
-from .._names import gathered, namespace
-from . import windows as windows
-from .convolution import *  # noqa: F403
-from .design import *  # noqa: F403
-from .filters import *  # noqa: F403
-from .frequencies import *  # noqa: F403
-from .responses import *  # noqa: F403
-from .sampling import *  # noqa: F403
-from .smoothing import *  # noqa: F403
-from .spectra import *  # noqa: F403
-from .waveforms import *  # noqa: F403
+from typing import TYPE_CHECKING
 
-__all__ = [*gathered(globals()), "windows"]
+from .._names import namespace, places
+
+if TYPE_CHECKING:
+    from . import windows as windows
+    from .convolution import *  # noqa: F403
+    from .design import *  # noqa: F403
+    from .filters import *  # noqa: F403
+    from .frequencies import *  # noqa: F403
+    from .responses import *  # noqa: F403
+    from .sampling import *  # noqa: F403
+    from .smoothing import *  # noqa: F403
+    from .spectra import *  # noqa: F403
+    from .waveforms import *  # noqa: F403
+
+_PLACES = places("""
+    convolution: choose_conv_method convolve convolve2d correlate correlate2d correlation_lags deconvolve
+        fftconvolve oaconvolve upfirdn
+    design: abcd_normalize argrelextrema argrelmax argrelmin band_stop_obj bessel besselap bilinear bilinear_zpk
+        buttap butter buttord cheb1ap cheb1ord cheb2ap cheb2ord cheby1 cheby2 check_COLA check_NOLA
+        cont2discrete czt_points ellip ellipap ellipord find_peaks find_peaks_cwt findfreqs firls firwin firwin2
+        gammatone get_window iircomb iirdesign iirfilter iirnotch iirpeak invres invresz kaiser_atten
+        kaiser_beta kaiserord lp2bp lp2bp_zpk lp2bs lp2bs_zpk lp2hp lp2hp_zpk lp2lp lp2lp_zpk max_len_seq
+        minimum_phase normalize peak_prominences peak_widths place_poles remez residue residuez sos2tf sos2zpk
+        ss2tf ss2zpk tf2sos tf2ss tf2zpk unique_roots unit_impulse zpk2sos zpk2ss zpk2tf
+    filters: filtfilt lfilter lfilter_zi lfiltic sosfilt sosfilt_zi sosfiltfilt
+    frequencies: czt lombscargle vectorstrength zoom_fft
+    responses: freqs freqs_zpk freqz freqz_sos freqz_zpk group_delay sosfreqz
+    sampling: decimate resample resample_poly
+    smoothing: detrend envelope hilbert hilbert2 medfilt medfilt2d order_filter savgol_coeffs savgol_filter
+        wiener
+    spectra: coherence csd istft periodogram spectrogram stft welch
+    waveforms: chirp gauss_spline gausspulse sawtooth square sweep_poly
+""")
+
+__all__ = [*_PLACES, "windows"]
 
 REFUSED = {
     **dict.fromkeys(
@@ -62,4 +86,4 @@ REFUSED = {
     "whittaker_henderson": "use `gradops.scipy.linalg.solveh_banded` of `I + lamb * D.T @ D`, with differences `D`",
     "BadCoefficients": "it is a warning of SciPy's",
 }
-__dir__, __getattr__ = namespace(__name__, __all__, REFUSED)
+__dir__, __getattr__ = namespace(__name__, __all__, REFUSED, _PLACES)

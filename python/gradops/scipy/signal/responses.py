@@ -41,6 +41,8 @@ analogue = family(
 
 
 def _is_whole(x) -> bool:
+    if isinstance(x, np.ndarray):
+        return not x.ndim and x.dtype.kind in "iu"
     return isinstance(x, (int, np.integer)) and not isinstance(x, bool)
 
 

@@ -215,7 +215,10 @@ def decimate(
     q = int(q)
     if q < 1:
         raise wrong("q", "be at least 1", q)
-    x, axis = last("decimate", inexact(x), axis)
+    x = inexact(x)
+    if (half := ops.dtype(x)) in ("float16", "bfloat16"):  # which hold no coefficients of the filter
+        return ops.cast(decimate(ops.cast(x, "float64"), q, n, ftype, axis, zero_phase), half)
+    x, axis = last("decimate", x, axis)
     if ftype == "fir":
         taps = (20 * q if n is None else int(n)) + 1
         h = constant_like(designed("signal.firwin", taps, 1.0 / q, (("window", "hamming"),)), real_like(x))

@@ -5,6 +5,8 @@ SciPy builds them from matrices of element numbers, which tell where each value 
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -29,17 +31,22 @@ _FORMATS = (None, *matrices.FORMATS)
 # Constants ------------------------------------------------------------------------------------------------------------
 
 
-def _constant(name: str) -> Callable:
-    """Return a function that makes one of SciPy's constant matrices as a gradops matrix."""
-    scipys = _tensors.constant(f"sparse.{name}")
+def _constant(like: Callable) -> Callable:
+    """Return a function that makes one of SciPy's constant matrices as a gradops matrix.
+
+    Args:
+        like: has the name and the signature; SciPy's function is looked up at the first call.
+    """
+    name = like.__name__
+    scipys = functools.cache(lambda: _tensors.constant(f"sparse.{name}"))
 
     def function(*args, **kwargs):
         option(f"sparse.{name}", kwargs.get("format"), _FORMATS, "format")
-        return as_sparse(scipys(*args, **kwargs))
+        return as_sparse(scipys()(*args, **kwargs))
 
     for attribute in ("__name__", "__qualname__"):
         setattr(function, attribute, name)
-    function.__signature__ = getattr(scipys, "__signature__", None)  # type: ignore[attr-defined]
+    function.__signature__ = inspect.signature(like)  # type: ignore[attr-defined]
     function.__doc__ = f"""``sparse.{name}``: ones on a diagonal.
 
     Returns:
@@ -55,8 +62,16 @@ def _constant(name: str) -> Callable:
     return function
 
 
-eye, identity = _constant("eye"), _constant("identity")
-eye_array = _constant("eye_array")
+@_constant
+def eye(m, n=None, k=0, dtype=float, format=None): ...
+
+
+@_constant
+def identity(n, dtype="d", format=None): ...
+
+
+@_constant
+def eye_array(m, n=None, *, k=0, dtype=float, format=None): ...
 
 
 # Diagonals ------------------------------------------------------------------------------------------------------------

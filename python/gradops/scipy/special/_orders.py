@@ -12,6 +12,7 @@ take NumPy arrays and run on the host.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -21,6 +22,7 @@ from ... import _scipy
 from .._quadrature_rules import double_exponential
 
 NODES = double_exponential(np.arange(-144, 145) / 40, 1 / 40)
+MAX_KEPT_ELEMENTS = 1 << 17
 ELEMENTS_PER_CHUNK = 64  # elements at a time, so that their nodes stay in the cache
 
 
@@ -234,9 +236,36 @@ def _edges(kind: str, v, z):
     return np.where(z == 0, limit, np.where(z == np.inf, np.inf if kind == "I" else 0.0, np.nan))
 
 
+_OF_KIND = {"J": _J, "Y": _Y, "I": _I, "K": _K}
+
+
+@functools.lru_cache(maxsize=4)
+def _at(kind: str, n: int, scaled: bool, orders: bytes, places: bytes) -> np.ndarray:
+    """The derivatives of flat float64 arrays, given as bytes.
+
+    The last ones are kept, as an element takes 4 us: a program of a gradient and one of a Hessian at the same point
+    need the same derivatives several times.
+    """
+    v, z = np.frombuffer(orders), np.frombuffer(places)
+    inside = (z > 0) & (z < np.inf) & np.isfinite(v)
+    result = _edges(kind, v, z)
+    # Matrices of distances hold most numbers twice. The sorted pairs of a chunk need similar numbers of nodes.
+    pairs, which = np.unique(v[inside] + 1j * z[inside], return_inverse=True)
+    found = np.empty(len(pairs))
+    with np.errstate(all="ignore"):
+        for start in range(0, len(pairs), ELEMENTS_PER_CHUNK):
+            part = slice(start, start + ELEMENTS_PER_CHUNK)
+            order, place = pairs.real[part, None], pairs.imag[part, None]
+            y = _OF_KIND[kind](order, place, n)
+            if kind in "IK" and not scaled:
+                y = y * np.exp(place[:, 0] if kind == "I" else -place[:, 0])
+            found[part] = y
+    result[inside] = found[which]
+    return result
+
+
 def derivative(kind: str, n: int, scaled: bool = False) -> Callable:
     """The derivative of order ``n`` by ``v`` of J, Y, I or K, ``scaled`` as SciPy's ``ive`` and ``kve``."""
-    of = {"J": _J, "Y": _Y, "I": _I, "K": _K}[kind]
 
     def function(v, z):
         dtype = np.result_type(v, z)
@@ -244,20 +273,8 @@ def derivative(kind: str, n: int, scaled: bool = False) -> Callable:
             return np.full(np.broadcast_shapes(v.shape, z.shape), np.nan, dtype)
         v, z = np.broadcast_arrays(v, z)
         orders, places = v.ravel().astype("float64"), z.ravel().astype("float64")
-        inside = (places > 0) & (places < np.inf) & np.isfinite(orders)
-        result = _edges(kind, orders, places)
-        # Matrices of distances hold most numbers twice. The sorted pairs of a chunk need similar numbers of nodes.
-        pairs, which = np.unique(orders[inside] + 1j * places[inside], return_inverse=True)
-        found = np.empty(len(pairs))
-        with np.errstate(all="ignore"):
-            for start in range(0, len(pairs), ELEMENTS_PER_CHUNK):
-                part = slice(start, start + ELEMENTS_PER_CHUNK)
-                order, place = pairs.real[part, None], pairs.imag[part, None]
-                y = of(order, place, n)
-                if kind in "IK" and not scaled:
-                    y = y * np.exp(place[:, 0] if kind == "I" else -place[:, 0])
-                found[part] = y
-        result[inside] = found[which]
-        return result.reshape(v.shape).astype(dtype)
+        at = _at if orders.size <= MAX_KEPT_ELEMENTS else _at.__wrapped__
+        result = at(kind, n, scaled, orders.tobytes(), places.tobytes())
+        return result.reshape(v.shape).astype(dtype)  # a copy
 
     return function

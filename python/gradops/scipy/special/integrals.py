@@ -210,7 +210,7 @@ def wofz(z: Tensor) -> Tensor:
         ``2j / sqrt(pi) - 2 * z * wofz(z)``.
     """
     z = inexact(z)
-    return _wofz(z if is_complex(z) else as_complex(z, 0 * z))
+    return _wofz(z if is_complex(z) else as_complex(z, ops.zeros_like(z)))
 
 
 # Struve functions ----------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from ... import ops
 from ...annotations import Axes, Operand, Tensor
 from .._define import composed, ufunc
 from .._formulas import choose, exp, log
-from .._tensors import floating
+from .._tensors import floating, is_complex
 
 __all__ = """
     boxcox boxcox1p cbrt cosdg cosm1 cotdg entr exp10 exp2 expit expm1 exprel inv_boxcox inv_boxcox1p kl_div log1p
@@ -176,6 +176,8 @@ def logsumexp(a: Tensor, axis: Axes = None, b: Tensor | None = None, keepdims: b
     if b is None:
         (a,) = floating(a)
         y = ops.logsumexp(a, axis=axis, keepdims=keepdims)
+        if return_sign and is_complex(y):
+            return ops.real(y), ops.polar(ops.ones_like(ops.imag(y)), ops.imag(y))
         return (y, ops.ones_like(y)) if return_sign else y
     a, b = floating(a, b)
     top = ops.stop_gradient(ops.max(ops.where(b == 0, -math.inf, a), axis=axis, keepdims=True))
@@ -185,7 +187,7 @@ def logsumexp(a: Tensor, axis: Axes = None, b: Tensor | None = None, keepdims: b
     largest = math.log(float(np.finfo(ops.dtype(a)).max)) - 1.0  # minus a margin for rounding
     exponent = ops.where((b == 0) & ~(exponent <= largest), largest, exponent)
     total = ops.sum(b * exp(exponent), axis=axis, keepdims=keepdims)
-    sign = ops.stop_gradient(ops.sign(total))
+    sign = ops.sign(total)
     top = ops.reshape(top, ops.shape(total)) if not keepdims else top
     y = log(ops.abs(total) if return_sign else total) + top
     return (y, sign) if return_sign else y
@@ -361,5 +363,6 @@ def _log_inverse(v, lmbda):
 
 def slope_by_power(logarithm, lmbda):
     """The derivative of ``logarithm * exprel(lmbda * logarithm)`` by ``lmbda``."""
+    logarithm = ops.maximum(logarithm, -1e100)  # of 0: its square times the slope of `exprel` is `1 / lmbda**2`
     z = lmbda * logarithm
     return ops.square(logarithm) * _exprel_slope(z, exprel(z))

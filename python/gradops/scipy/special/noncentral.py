@@ -79,13 +79,13 @@ def ncfdtr(dfn: Operand, dfd: Operand, nc: Operand, f: Operand) -> Tensor:
 def nctdtr(df: Operand, nc: Operand, t: Operand) -> Tensor:
     """Noncentral t distribution function of ``df`` degrees of freedom and noncentrality ``nc``."""
     df, nc, t = floating(df, nc, t)
-    valid = (df > 0) & _finite(df, nc)
+    valid = (df > 0) & _finite(nc)
     return _masked(
-        valid & _finite(t),
+        valid & _finite(df, t),
         lambda df, nc, t: _noncentral.t_tail(t, df, nc, True, False),
         (df, nc, t),
         (1.0, 0.0, 0.0),
-        _ends(t, -np.inf, np.inf, valid),
+        where(valid & (df == np.inf), ops.activations.normal_cdf(t - nc), _ends(t, -np.inf, np.inf, valid)),
     )
 
 
@@ -161,7 +161,8 @@ def _found(name: str, probability: Callable, slope: Callable, place: int, *given
         for _ in range(2):
             at = [*known[:place], root, *known[place + 1 :]]
             root = root - (probability(*at) - target) / slope(place, *at)
-        return root
+        first = of(start, 1.0)  # where no argument has the probability, it is a bound of SciPy's search
+        return where(ops.abs(root - first) <= 1e-3 * (1e-3 + ops.abs(first)), root, first)
 
     return choose((p > 0) & (p < 1) & (ops.abs(start) > 1e-290) & _finite(start), inside, lambda of: of(start, 1.0))
 

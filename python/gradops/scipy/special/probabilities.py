@@ -103,10 +103,9 @@ def chdtr(v: Operand, x: Operand) -> Tensor:
 
 @_of_gamma
 def chdtrc(v: Operand, x: Operand) -> Tensor:
-    """Upper probability of the chi-squared distribution of ``v`` degrees of freedom; 1 below 0."""
+    """Upper probability of the chi-squared distribution of ``v`` degrees of freedom; NaN below 0."""
     v, x = floating(v, x)
-    before = (x < 0) & (v >= 0)
-    return ops.where(before, 1.0, gammaincc(v / 2, ops.where(before, 1.0, x) / 2))
+    return gammaincc(v / 2, x / 2)
 
 
 @_of_gamma_inverse

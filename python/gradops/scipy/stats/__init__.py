@@ -16,43 +16,87 @@ See Also:
     :mod:`gradops.scipy.special`, the functions behind the distributions.
 """
 
-from .._names import gathered, namespace
-from .correlation import *  # noqa: F403
-from .descriptive import *  # noqa: F403
-from .directional import *  # noqa: F403
-from .distances import *  # noqa: F403
-from .distributions.beta import *  # noqa: F403
-from .distributions.beta_binomial import *  # noqa: F403
-from .distributions.binomial import *  # noqa: F403
-from .distributions.cauchy import *  # noqa: F403
-from .distributions.dirichlet import *  # noqa: F403
-from .distributions.exponential import *  # noqa: F403
-from .distributions.extreme_value import *  # noqa: F403
-from .distributions.f import *  # noqa: F403
-from .distributions.gamma import *  # noqa: F403
-from .distributions.inverse_gaussian import *  # noqa: F403
-from .distributions.laplace import *  # noqa: F403
-from .distributions.log_series import *  # noqa: F403
-from .distributions.logistic import *  # noqa: F403
-from .distributions.multinomial import *  # noqa: F403
-from .distributions.multivariate_normal import *  # noqa: F403
-from .distributions.negative_binomial import *  # noqa: F403
-from .distributions.noncentral import *  # noqa: F403
-from .distributions.normal import *  # noqa: F403
-from .distributions.pareto import *  # noqa: F403
-from .distributions.planck import *  # noqa: F403
-from .distributions.poisson import *  # noqa: F403
-from .distributions.student_t import *  # noqa: F403
-from .distributions.uniform import *  # noqa: F403
-from .distributions.von_mises import *  # noqa: F403
-from .distributions.weibull import *  # noqa: F403
-from .distributions.wishart import *  # noqa: F403
-from .distributions.zipf import *  # noqa: F403
-from .entropies import *  # noqa: F403
-from .kernel_density import *  # noqa: F403
-from .order_statistics import *  # noqa: F403
-from .power_transforms import *  # noqa: F403
-from .trimmed import *  # noqa: F403
+from typing import TYPE_CHECKING
+
+from .._names import namespace, places
+
+if TYPE_CHECKING:
+    from .correlation import *  # noqa: F403
+    from .descriptive import *  # noqa: F403
+    from .directional import *  # noqa: F403
+    from .distances import *  # noqa: F403
+    from .distributions.beta import *  # noqa: F403
+    from .distributions.beta_binomial import *  # noqa: F403
+    from .distributions.binomial import *  # noqa: F403
+    from .distributions.cauchy import *  # noqa: F403
+    from .distributions.dirichlet import *  # noqa: F403
+    from .distributions.exponential import *  # noqa: F403
+    from .distributions.extreme_value import *  # noqa: F403
+    from .distributions.f import *  # noqa: F403
+    from .distributions.gamma import *  # noqa: F403
+    from .distributions.inverse_gaussian import *  # noqa: F403
+    from .distributions.laplace import *  # noqa: F403
+    from .distributions.log_series import *  # noqa: F403
+    from .distributions.logistic import *  # noqa: F403
+    from .distributions.multinomial import *  # noqa: F403
+    from .distributions.multivariate_normal import *  # noqa: F403
+    from .distributions.negative_binomial import *  # noqa: F403
+    from .distributions.noncentral import *  # noqa: F403
+    from .distributions.normal import *  # noqa: F403
+    from .distributions.pareto import *  # noqa: F403
+    from .distributions.planck import *  # noqa: F403
+    from .distributions.poisson import *  # noqa: F403
+    from .distributions.student_t import *  # noqa: F403
+    from .distributions.uniform import *  # noqa: F403
+    from .distributions.von_mises import *  # noqa: F403
+    from .distributions.weibull import *  # noqa: F403
+    from .distributions.wishart import *  # noqa: F403
+    from .distributions.zipf import *  # noqa: F403
+    from .entropies import *  # noqa: F403
+    from .kernel_density import *  # noqa: F403
+    from .order_statistics import *  # noqa: F403
+    from .power_transforms import *  # noqa: F403
+    from .trimmed import *  # noqa: F403
+
+_PLACES = places("""
+    correlation: linregress pearsonr pointbiserialr
+    descriptive: describe gmean gstd gzscore hmean kstat kstatvar kurtosis moment pmean sem skew variation zmap
+        zscore
+    directional: circmean circstd circvar directional_stats
+    distances: energy_distance wasserstein_distance
+    distributions.beta: beta
+    distributions.beta_binomial: betabinom betanbinom hypergeom
+    distributions.binomial: bernoulli binom
+    distributions.cauchy: cauchy halfcauchy wrapcauchy
+    distributions.dirichlet: dirichlet dirichlet_multinomial
+    distributions.exponential: expon
+    distributions.extreme_value: genextreme gumbel_l gumbel_r
+    distributions.f: f
+    distributions.gamma: chi2 erlang gamma invgamma
+    distributions.inverse_gaussian: invgauss
+    distributions.laplace: dlaplace laplace
+    distributions.log_series: logser
+    distributions.logistic: logistic
+    distributions.multinomial: multinomial
+    distributions.multivariate_normal: matrix_normal multivariate_normal multivariate_t
+    distributions.negative_binomial: geom nbinom
+    distributions.noncentral: ncf nct ncx2
+    distributions.normal: exponnorm gennorm halfnorm lognorm norm skewnorm truncnorm
+    distributions.pareto: genpareto pareto
+    distributions.planck: boltzmann planck
+    distributions.poisson: poisson skellam
+    distributions.student_t: t
+    distributions.uniform: loguniform randint reciprocal uniform
+    distributions.von_mises: vonmises vonmises_line
+    distributions.weibull: exponweib rayleigh weibull_min
+    distributions.wishart: invwishart wishart
+    distributions.zipf: zipf zipfian
+    entropies: differential_entropy entropy
+    kernel_density: gaussian_kde
+    order_statistics: expectile iqr median_abs_deviation mode rankdata
+    power_transforms: boxcox boxcox_llf yeojohnson yeojohnson_llf
+    trimmed: tmax tmean tmin trim_mean tsem tstd tvar
+""")
 
 _TEST = "a test: its statistic is a formula of ops, its p-value the `sf` of a family here"
 _RANKS = "a statistic of ranks, or a test by them, whose derivative is 0"
@@ -118,7 +162,10 @@ FAMILIES = dict.fromkeys(
 )
 """All families of SciPy; those that are missing here raise an error that says so."""
 
-__all__ = gathered(globals())
+__all__ = sorted(_PLACES)
 __dir__, __getattr__ = namespace(
-    __name__, __all__, REFUSED | {name: why for name, why in FAMILIES.items() if name not in __all__}
+    __name__,
+    __all__,
+    REFUSED | {name: why for name, why in FAMILIES.items() if name not in __all__},
+    _PLACES | {"ncbeta": "distributions.noncentral"},  # a family of R's, not of SciPy's
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable
@@ -59,11 +60,14 @@ class Discrete(Distribution):
     counts: tuple[str, ...] = ()
     support_ = COUNTS
 
-    def __init__(self, name: str, shapes: str = ""):
-        super().__init__(name, shapes)
-        self._searches = {
+    # Ops of one family are defined when they are first used: they would take most of the time to import this package.
+
+    @functools.cached_property
+    def _searches(self) -> dict[tuple[bool, bool], Callable]:
+        """Quantiles, by ``lower, as_log``."""
+        return {
             (lower, as_log): hosted(
-                f"_{name}_{'log_' * as_log}{'ppf' if lower else 'isf'}",
+                f"_{self.name}_{'log_' * as_log}{'ppf' if lower else 'isf'}",
                 ("q", *self.shapes),
                 _search(self, lower, as_log),
                 "The quantile.",
@@ -71,15 +75,21 @@ class Discrete(Distribution):
             )
             for lower, as_log in itertools.product((True, False), (True, False))
         }
-        self._drawn = hosted(
-            f"_{name}_rvs",
+
+    @functools.cached_property
+    def _drawn(self) -> Callable:
+        return hosted(
+            f"_{self.name}_rvs",
             ("q", *self.shapes),
             _search(self, True, False),
             "The quantile as a random number.",
             None,
-            **{s: refused(f"scipy.stats.{name}.rvs", s, "random numbers that are whole") for s in self._real()},
+            **{s: refused(f"scipy.stats.{self.name}.rvs", s, "random numbers that are whole") for s in self._real()},
         )
-        self._entropies = _sums(self)
+
+    @functools.cached_property
+    def _entropies(self) -> Callable:
+        return _sums(self)
 
     def _real(self) -> tuple[str, ...]:
         return tuple(name for name in self.shapes if name not in self.whole)
@@ -198,8 +208,9 @@ def _search(family: Discrete, lower: bool, as_log: bool) -> Callable:
         step = np.ceil(np.where(np.isfinite(var), np.sqrt(np.abs(var)), 1.0)) + 1
         start = np.floor(np.where(np.isfinite(mean), mean, np.where(a > -np.inf, a, 0.0)))
         low, high = np.maximum(start - step, a - 1), np.minimum(np.maximum(start + step, a), b)
+        searched = (q != least) & (q != most)
         for _ in range(1000):
-            under, over = reached(low) & (low >= a), ~reached(high)
+            under, over = searched & (low >= a) & reached(low), searched & ~reached(high)
             if not (under | over).any():
                 break
             low, high = (
@@ -209,7 +220,7 @@ def _search(family: Discrete, lower: bool, as_log: bool) -> Callable:
             step = 2 * step
         for _ in range(1100):
             middle = np.floor(low + (high - low) / 2)
-            if not ((middle > low) & (middle < high)).any():
+            if not (searched & (middle > low) & (middle < high)).any():
                 break
             there = reached(middle)
             low, high = np.where(there, low, middle), np.where(there, np.maximum(middle, low + 1), high)
