@@ -120,7 +120,7 @@ class Reference:
         return STEP * len(self.rows) + ELEMENT * self._elements + self._in_control(Reference.seconds)
 
     def executed_rows(self) -> float:
-        """Return an estimate of the number of rows that a call runs; the rows of a loop count once for each iteration."""
+        """Return an estimate of the number of rows that a call runs, those of a loop in each iteration."""
         return len(self.rows) + self._in_control(Reference.executed_rows)
 
     def _in_control(self, measure: Callable[[Reference], float]) -> float:
