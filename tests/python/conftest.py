@@ -20,7 +20,7 @@ import engines
 import pytest
 from parity import BACKENDS
 
-from gradops import config
+from gradops import config, scipy
 from gradops.errors import BackendError
 from gradops.jit import agreement
 
@@ -28,6 +28,11 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 DURATIONS = Path(__file__).parent / "durations.json"
 """Seconds of the long suite's tests, by ``tools/minutes.py --record``: per case if slow, else the mean per function."""
 
+
+# SciPy's ops are defined when a name is first used; tests that go through all ops need them all.
+for package in ("special", "stats", "linalg", "signal", "integrate", "interpolate", "ndimage"):
+    for public in getattr(scipy, package).__all__:
+        getattr(getattr(scipy, package), public)
 
 LIBRARIES = ("numpy", "torch", "tensorflow", "jax")
 

@@ -144,6 +144,7 @@ def grad(
     Raises:
         GradientError: (a RuntimeError) see :func:`backward`; also for an unused input unless allowed.
         ArgumentError: ``materialize_grads`` with ``allow_unused=False``; ``is_grads_batched`` without ``grad_outputs``.
+        ArgumentTypeError: an array as ``is_grads_batched`` or ``materialize_grads``.
 
     Gradient:
         Like ``torch.autograd.grad``; differentiable with ``create_graph=True``.
