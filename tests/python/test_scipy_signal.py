@@ -457,3 +457,13 @@ def test_decimation_of_half_precision(ftype):
 def test_number_of_frequencies_as_an_array(name, filters):
     found, want = (getattr(module, name)(*filters, np.array(8))[0] for module in (signal, scipy.signal))
     np.testing.assert_allclose(found, want)
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+def test_fftconvolve_of_operands_that_broadcast(mode):
+    random = np.random.default_rng(0)
+    x, y = random.normal(size=(50, 1)), random.normal(size=(7, 3))
+    for first, second in ((x, y), (x, y[:, :1]), (y, y[:2])):
+        found, wanted = signal.fftconvolve(first, second, mode, 0), scipy.signal.fftconvolve(first, second, mode, 0)
+        assert found.shape == wanted.shape
+        np.testing.assert_allclose(found, wanted, atol=1e-14)

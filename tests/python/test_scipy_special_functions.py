@@ -436,3 +436,11 @@ def test_degrees_of_freedom_that_no_probability_has():
     given = 0.76, 0.9, 0.42
     assert special.nctdtridf(*given) == scipys.nctdtridf(*given) == 1e100
     assert gradops.grad(special.nctdtridf, argnums=(0, 1, 2))(*given) == (0.0, 0.0, 0.0)
+
+
+def test_log_beta_of_a_negative_and_a_large_number():
+    for a, b in ((-2.5, 1e300), (-2.5, 1e17), (-20.5, 21.0), (-0.3, 25.0), (-5.5, 3.0)):
+        np.testing.assert_allclose(special.betaln(a, b), scipys.betaln(a, b), rtol=1e-13)
+        assert special.betaln(b, a) == special.betaln(a, b)
+        slope = gradops.grad(special.betaln)(a, b)
+        np.testing.assert_allclose(slope, scipys.digamma(a) - scipys.digamma(a + b), rtol=1e-12)

@@ -116,14 +116,12 @@ def _convolve_by_fft(in1, in2, mode: str, axes: Sequence[int]):
         y = in1 * in2
     parts = []
     for i, size in enumerate(y.shape):
-        start, stop = 0, int(size)
-        if i in sizes:
-            stop = sizes[i]
-            if mode == "same":
-                start = (sizes[i] - first[i]) // 2
-                stop = start + first[i]
-            elif mode == "valid":
-                start, stop = second[i] - 1, first[i]
+        start, stop = 0, sizes.get(i, int(size))
+        if mode == "same":  # also where the first operand broadcasts, as in SciPy
+            start = (stop - first[i]) // 2
+            stop = start + first[i]
+        elif mode == "valid" and i in sizes:
+            start, stop = second[i] - 1, first[i]
         parts.append(slice(start, stop))
     return y[tuple(parts)]
 

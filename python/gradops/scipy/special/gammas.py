@@ -137,7 +137,20 @@ def betaln(a: Operand, b: Operand) -> Tensor:
         By ``a`` ``digamma(a) - digamma(a + b)``, by ``b`` likewise, without cancellation.
     """
     a, b = floating(a, b)
-    return _positive(a, b, _formulas.log_beta, lambda a, b: gammaln(a) + gammaln(b) - gammaln(a + b))
+    return _positive(a, b, _formulas.log_beta, _log_beta_below_0)
+
+
+def _log_beta_below_0(a, b):
+    """Return ``log(abs(beta(a, b)))`` for any numbers, accurate if one is negative and the other much larger."""
+    low, high = ops.minimum(a, b), ops.maximum(a, b)
+
+    def of_large(of):
+        m, n = of(low, -0.5), of(high, 20.0)
+        return gammaln(m) + gammaln(-m) - _formulas.log_beta(-m, m + n)
+
+    return refined(
+        (low < 0) & (high > 20) & (low + high > 1), of_large, lambda of: gammaln(a) + gammaln(b) - gammaln(a + b)
+    )
 
 
 @ufunc(
