@@ -839,7 +839,7 @@ def fixed_positions(name: str, fun: Callable, positions, names) -> tuple[int, ..
     found = [_checks.integer(name, i, "nondiff_argnums", 0) for i in _several(positions)]
     known = Arguments(fun).names
     for wanted in _several(names):
-        if wanted not in known:
+        if not isinstance(wanted, str) or wanted not in known:
             raise ArgumentError(
                 f"`{name}`: `nondiff_argnames` must name arguments of `fun`: {', '.join(known)}; got {wanted!r}.",
                 argument="nondiff_argnames",
