@@ -7,6 +7,7 @@ import pytest
 
 import gradops
 from gradops import ops
+from gradops.jit import rolling
 
 T = 80
 RNG = np.random.default_rng(3)
@@ -282,6 +283,18 @@ def test_auxiliary_results():
     (value, aux), gradient = gradops.jit(gradops.value_and_grad(f, has_aux=True))(ARGUMENT)
     (want, aux_wanted), wanted = gradops.value_and_grad(f, has_aux=True)(ARGUMENT)
     np.testing.assert_allclose([value, aux], [want, aux_wanted], rtol=1e-12)
+    np.testing.assert_allclose(gradient, wanted, rtol=1e-8)
+
+
+def test_a_loop_with_another_value_is_not_used(monkeypatch):
+    """If a loop were found where there is none, its value would differ."""
+    stacked = rolling._Rolled._stacked
+    monkeypatch.setattr(rolling._Rolled, "_stacked", lambda *arguments: stacked(*arguments)[::-1])
+    compiled = gradops.jit(gradops.value_and_grad(kalman))
+    value, gradient = compiled(ARGUMENT)
+    want, wanted = gradops.value_and_grad(kalman)(ARGUMENT)
+    assert "became one step" not in compiled.explain()
+    np.testing.assert_allclose(value, want, rtol=1e-10)
     np.testing.assert_allclose(gradient, wanted, rtol=1e-8)
 
 

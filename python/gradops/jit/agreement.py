@@ -72,6 +72,11 @@ def agree(got: list, want: list, rounded: Callable[[Callable], list] | None = No
     return False
 
 
+def are_close(got: list, want: list, rows: float) -> bool:
+    """True if results are equal, or differ by the rounding to expect of a number of rows."""
+    return all(_are_close(x, y, rows) for x, y in zip(got, want, strict=True))
+
+
 class Rounding:
     """Call kernels with random rounding errors in the ops that native code may round differently from NumPy.
 
