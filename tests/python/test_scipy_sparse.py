@@ -164,7 +164,7 @@ def test_elimination_orders(name, monkeypatch):
 def test_factors(name, native, monkeypatch):
     """Column by column in native code, and by frontal matrices."""
     if not native:
-        monkeypatch.setattr(_columns, "runtime", lambda: None)
+        monkeypatch.setattr(_columns, "machine", lambda: None)
     A = sparse.csc_array(DEFINITE[name])
     A.pattern.__dict__.pop("symbolic", None)
     A.pattern.last = None

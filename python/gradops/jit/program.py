@@ -45,7 +45,7 @@ class Program:
         bodies: on the root, all functions that were traced within it.
         hidden: on the root, the places of arguments that the user's functions see as variables only; None if they may
             see any argument as it is.
-        left: on the root, reads of variables that the tape did not record, see :mod:`.rolling`.
+        has_left: on the root, True once a variable was read without being recorded, see :mod:`.rolling`.
         rolled: on the root, the numbers of iterations of unrolled loops that became one operation.
         lifted: the arrays of ``parent`` that are read here: by the place in ``parent``, the array there and here.
         replayed: programs whose rows were recorded here again, each with the array here for each place there.
@@ -72,7 +72,7 @@ class Program:
         self.root: Program = self if parent is None else parent.root
         self.bodies: list[Any] = []
         self.hidden: set[int] | None = None
-        self.left: list[Any] = []
+        self.has_left = False
         self.rolled: list[int] = []
         self.lifted: dict[int, tuple[Any, Any]] = {}
         self.replayed: dict[Program, dict[int, Any]] = {}

@@ -74,10 +74,14 @@ def rolled(program: Program, inputs: Sequence, function: Callable):
     if not _are_hidden(program, inputs) or state.packers or not program.is_native:
         return function()
     start, before = len(program.table), [(x._node, x.data.place) for x in inputs]
-    with state.watching(program.left.append, state.readers), state.watching(program.left.append, state.leavers):
+
+    def note(_) -> None:
+        program.has_left = True
+
+    with state.watching(note, state.readers), state.watching(note, state.leavers):
         result = function()
     is_written = before != [(x._node, x.data.place) for x in inputs]
-    if program.left or is_written or len(program.table) - start < SAVED:
+    if program.has_left or is_written or len(program.table) - start < SAVED:
         return result
     leaves, form = _tree.flatten(result)
     outputs = [x for x in leaves if is_active(x)]
