@@ -159,7 +159,7 @@ test_once("long checks and fits show progress on request", {
   skip_if(is_loaded_from_source(), "needs the installed package")
   code <- c(
     "fit <- maximize_likelihood(function(p) (p$a - 1)^4 + p$a^2, list(a = 9))",
-    "stopifnot(gradcheck(\\(x) sum(exp(x)^2), rep(0.1, 1000)))" # bars are drawn every 0.2 s
+    "stopifnot(gradcheck(\\(x) sum(exp(x)^2), rep(0.1, 600)))" # bars are drawn every 0.2 s
   )
   shown <- in_new_process(c("options(gradops.progress = TRUE, cli.progress_show_after = 0)", code))
   expect_match(paste(shown, collapse = ""), "fit.*gradcheck.*%")
