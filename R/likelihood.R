@@ -66,7 +66,8 @@
 #' direction of the parameters is not identified, all standard errors are `NA`, and the warning
 #' `gradops_warning_inference` names the direction.
 #' @section Errors:
-#' - `gradops_error_inference`: the likelihood is NaN at the start; a random effect has no curvature.
+#' - `gradops_error_inference`: the likelihood is NaN at the start, or its gradient at a step; a random effect has no
+#'   curvature.
 #' - `gradops_error_argument`: `simulate()`, `residuals()` or `fitted()` of a likelihood that marks no observations, or
 #'   reports no vector for them; an unknown name in `random`, `map`, `transforms`, `lower`, `upper` or `parm`; a map
 #'   whose length differs from its parameter; a list without names, or a vector in which some elements have none; a
@@ -112,16 +113,22 @@ maximize_likelihood <- function(
     upper = bounds_of(upper, Inf, model, "upper", rlang::current_env())
   )
   model$ask("check", theta)
+  here_called <- rlang::current_env()
   bar <- if (shows_progress()) cli::cli_progress_bar("fit", total = NA, .envir = here <- rlang::current_env())
   fn <- function(x) {
     if (!is.null(bar)) cli::cli_progress_update(id = bar, .envir = here)
     model$value(x)
   }
+  gr <- function(x) {
+    slopes <- model$gr(x)
+    if (anyNA(slopes)) refuse_slopes(slopes, x, theta, model$value(x), here_called)
+    slopes
+  }
   # nlminb()'s default tolerance leaves an error of 1e-3 standard errors, and then the Hessian at the end has to be
   # taken twice; with random effects this takes longer than the last steps of the search.
   if (length(model$random) > 0L) control <- utils::modifyList(list(rel.tol = 1e-12), as.list(control))
   search <- suppressWarnings(
-    stats::nlminb(theta, fn, model$gr, lower = bounds$lower, upper = bounds$upper, control = control)
+    stats::nlminb(theta, fn, gr, lower = bounds$lower, upper = bounds$upper, control = control)
   )
   found <- model$ask("finished", search$par, lower = bounds$lower, upper = bounds$upper)
   names <- names(theta)
@@ -142,6 +149,21 @@ maximize_likelihood <- function(
     rlang::warn(problem, class = c("gradops_warning_inference", "gradops_warning"), call = NULL)
   }
   fit
+}
+
+# Raise an error for a gradient that is not a number.
+refuse_slopes <- function(slopes, x, theta, value, call) {
+  at <- paste0(names(theta), " = ", format(as.vector(x), digits = 4, trim = TRUE))
+  abort(
+    c(
+      sprintf(
+        "the gradient of `nll` with respect to `%s` is NaN at %s, where `nll` is %s.",
+        names(theta)[which(is.na(slopes))[1L]], paste(utils::head(at, 5L), collapse = ", "), format(value, digits = 4)
+      ),
+      i = "`nll` is the negative log-likelihood. If it has no minimum, give bounds; if it has one, start closer to it."
+    ),
+    class = c("gradops_error_inference", "gradops_error"), argument = "nll", call = call
+  )
 }
 
 # The number of rows or elements; NULL if the data do not determine it.

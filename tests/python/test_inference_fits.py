@@ -407,3 +407,13 @@ def test_summaries_are_text_html_and_latex():
         assert " & ".join(row) in plain
     assert r"a\_1 & " in latex and r"b\% & " in latex and r"P$>$$|$z$|$" in latex
     assert found.problems[0] in plain and latex == pickle.loads(pickle.dumps(table))._repr_latex_()
+
+
+def test_a_search_without_a_minimum_says_where_it_arrived():
+    y = np.log(np.arange(1, 40.0))
+
+    def falls(p):
+        return -ops.sum(p["s"] + 0.5 * ((y - p["m"]) / ops.exp(p["s"])) ** 2)
+
+    with pytest.raises(InferenceError, match="not finite at m = .* and s = "):
+        inference.fit(falls, {"m": 0.0, "s": 0.0})

@@ -156,3 +156,15 @@ test_each("fits have fitted values and residual degrees of freedom, or name what
   by_position <- objective(function(p) sum((p - 1:2)^2), start = numeric(2), map = list(p2 = NA))
   expect_identical(by_position$par, c(p1 = 0))
 })
+
+test_once("a search that leaves the numbers ends in an error that says where", {
+  skip_without()
+  y <- log(1:40)
+  falls <- function(p) sum(log(exp(p$s)) + 0.5 * ((y - p$m) / exp(p$s))^2)
+  expect_error(
+    maximize_likelihood(function(p) -falls(p), list(m = 0, s = 0)), "NaN at m = .*s = |not finite at m = .* and s = ",
+    class = "gradops_error_inference"
+  )
+  beyond <- function(p) -exp(exp(p$a)) - p$b^2
+  expect_error(maximize_likelihood(beyond, list(a = 1, b = 1)), "likelihood", class = "gradops_error_inference")
+})

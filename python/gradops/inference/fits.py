@@ -21,7 +21,7 @@ from .._functions import hint_arguments
 from .._names import add_elsewhere
 from ..annotations import Number
 from ..autodiff.variable import data_of
-from ..errors import ArgumentError, ArgumentTypeError, TypeOf
+from ..errors import ArgumentError, ArgumentTypeError, InferenceError, TypeOf
 from ..ops import _pandas
 from .likelihood import Likelihood, diagonal_scale
 from .observations import reports_of
@@ -115,7 +115,8 @@ def fit(
         A :class:`Fit`.
 
     Raises:
-        InferenceError: the likelihood is NaN or infinite at the start; with random effects see :func:`laplace`.
+        InferenceError: the likelihood is NaN or infinite at the start, or its second derivatives are where the search
+            for the minimum arrives; with random effects see :func:`laplace`.
         ArgumentError: an unknown name; no parameter to estimate; bounds that are not a pair, or are crossed.
         ArgumentTypeError: see :func:`laplace`.
 
@@ -255,8 +256,19 @@ def finished(
         inside = np.ones(theta.shape, bool)
         if newton(hessian, model.value_and_grad(theta)[1], inside)[1] < CONVERGED_DECREMENT:
             return theta, hessian
-        theta = search(model, theta, advance, method="trust-exact", hess=model.hessian)
+        theta = search(model, theta, advance, method="trust-exact", hess=functools.partial(_finite_hessian, model))
         return polished(model, theta, lower, upper)
+
+
+def _finite_hessian(model: Any, theta: np.ndarray) -> np.ndarray:
+    found = model.hessian(theta)
+    if not np.isfinite(found).all():
+        raise InferenceError(
+            f"the second derivatives of the likelihood are not finite at {shown(model.names, theta)}, where the search "
+            "for its minimum arrived.",
+            hint="if the negative log-likelihood has no minimum, give bounds; if it has one, start closer to it",
+        )
+    return found
 
 
 def polished(model: Any, theta: np.ndarray, lower, upper) -> tuple[np.ndarray, np.ndarray]:
@@ -303,6 +315,7 @@ class Held:
     def __init__(self, model: Any, k: int, value: float):
         self.model, self.k, self.given = model, k, value
         self.by_differences = model.by_differences
+        self.names = [name for i, name in enumerate(model.names) if i != k]
 
     def _whole(self, others) -> np.ndarray:
         return np.insert(np.asarray(others, float), self.k, self.given)
