@@ -16,6 +16,7 @@ INLINE void move(double *to, const double *from, int n)
 }
 
 #ifdef __GNUC__
+#define WITH_EXTENSIONS __extension__ /* compilers that are asked for standard C do not warn of the jumps */
 #define CASE(NAME) at_##NAME
 #define VECTOR_CASE(NAME) at_vector_##NAME
 #define AT(NAME, ...) &&at_##NAME,
@@ -27,6 +28,7 @@ INLINE void move(double *to, const double *from, int n)
         goto *targets[opcode];   \
     }
 #else
+#define WITH_EXTENSIONS
 #define CASE(NAME) case OPCODE_##NAME
 #define VECTOR_CASE(NAME) case VECTOR + OPCODE_##NAME
 #define JUMP goto dispatch;
@@ -69,7 +71,8 @@ INLINE void move(double *to, const double *from, int n)
  *
  * The code has the size of a line of the cache for each operation on three numbers, so it starts at one, which saves a
  * tenth of their time. */
-__attribute__((noinline, aligned(64))) int32_t run(const int32_t *at, double *memory, const Functions *functions)
+WITH_EXTENSIONS __attribute__((noinline, aligned(64)))
+int32_t run(const int32_t *at, double *memory, const Functions *functions)
 {
     uint64_t opcode;
     functions->clear((int) functions->exceptions);
