@@ -287,7 +287,7 @@ def test_auxiliary_results():
 
 
 def test_a_loop_with_another_value_is_not_used(monkeypatch):
-    """If a loop were found where there is none, its value would differ."""
+    """The value shows that a loop replaces other operations than it should."""
     stacked = rolling._Rolled._stacked
     monkeypatch.setattr(rolling._Rolled, "_stacked", lambda *arguments: stacked(*arguments)[::-1])
     compiled = gradops.jit(gradops.value_and_grad(kalman))

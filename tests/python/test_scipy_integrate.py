@@ -398,7 +398,7 @@ def test_events_and_dense_output_match_scipy_and_differences(settings):
         return ops.sum(ups) + 2 * stills[1] + ops.sum(y_ups) + y_stills[3, 0] + ops.sum(one) + several[0, 1] + more
 
     def closed(a):
-        """Return the same for the harmonic oscillator of frequency ``sqrt(a)``."""
+        """Return ``loss`` in closed form: a harmonic oscillator of frequency ``sqrt(a)``."""
         w = ops.sqrt(a)
 
         def y(t):
