@@ -78,7 +78,7 @@ def argument_written(p):
     return ops.sum(q) + ops.sum(p)
 
 
-def within_another(p):
+def nested_loops(p):
     x = p[:3]
     for t in range(T // 2):
         for k in range(3):
@@ -143,7 +143,7 @@ ROLLED = [
     recurrent,
     rows_written,
     written_in_place,
-    within_another,
+    nested_loops,
     longer_steps,
     two_chains,
 ]
@@ -213,7 +213,7 @@ def hooked(x):
     return y
 
 
-def in_scope(x):
+def scoped(x):
     with gradops.stop_gradient_scope():
         return ops.sin(x)
 
@@ -230,7 +230,7 @@ SPECIAL = {
     "custom": halved,
     "jvp": tripled,
     "hooked": hooked,
-    "scope": lambda x: in_scope(x) + x * 0.5,
+    "scope": lambda x: scoped(x) + x * 0.5,
     "no_grad": lambda x: unrecorded(x) + x * 0.5,
     "checkpoint": gradops.checkpoint(lambda x: ops.sin(x) * ops.cos(x)),
     "detached": lambda x: ops.sin(x) + (x.detach() if isinstance(x, gradops.Variable) else x),
@@ -356,13 +356,13 @@ def chain(q, x):
     return ops.sum(a)
 
 
-def within_stopped(q, stopped):
+def stopped_in_gradient(q, stopped):
     return ops.sum(gradops.grad(lambda r: chain(r, stopped))(q) ** 2)
 
 
 CONSTANTS = {
     "argument": lambda x: gradops.grad(lambda q: chain(q, x))(x),
-    "stopped": gradops.grad(lambda q: within_stopped(q, gradops.stop_gradient(q))),
+    "stopped": gradops.grad(lambda q: stopped_in_gradient(q, gradops.stop_gradient(q))),
     "gradient": lambda x: gradops.grad(
         lambda q: chain(q, gradops.grad(lambda r: ops.sum(r * r) / 2)(gradops.stop_gradient(q)))
     )(x),

@@ -117,13 +117,13 @@ class Reference:
 
     def seconds(self) -> float:
         """Return an estimate of the time of a call."""
-        return STEP * len(self.rows) + ELEMENT * self._elements + self._in_control(Reference.seconds)
+        return STEP * len(self.rows) + ELEMENT * self._elements + self._control_cost(Reference.seconds)
 
     def executed_rows(self) -> float:
-        """Return an estimate of the number of rows that a call runs, those of a loop in each iteration."""
-        return len(self.rows) + self._in_control(Reference.executed_rows)
+        """Estimate how many rows a call runs. Each iteration of a loop runs the rows of its body."""
+        return len(self.rows) + self._control_cost(Reference.executed_rows)
 
-    def _in_control(self, measure: Callable[[Reference], float]) -> float:
+    def _control_cost(self, measure: Callable[[Reference], float]) -> float:
         """Return the sum of a measure over the loops and branches among the rows."""
         return sum(what.pattern[0].reference_cost(measure) for what in self.rows.operations if is_control(what))
 

@@ -86,7 +86,7 @@ def rolled(program: Program, inputs: Sequence, function: Callable):
     leaves, form = _tree.flatten(result)
     outputs = [x for x in leaves if is_active(x)]
     try:
-        found = _with_loop(program, inputs, outputs) if outputs else None
+        found = _looped(program, inputs, outputs) if outputs else None
     except Exception as error:
         if not isinstance(error, _Unfit) and config.check() == "error":
             raise
@@ -126,7 +126,7 @@ class _Call(NamedTuple):
     several: Any
 
 
-def _with_loop(program: Program, inputs: Sequence, outputs: list[Variable]) -> list | None:
+def _looped(program: Program, inputs: Sequence, outputs: list[Variable]) -> list | None:
     """Return the outputs as results of a loop; None if there is no loop to replace."""
     results: list[Any] = [x.data for x in outputs]
     if not all(isinstance(x, Traced) and x.program is program for x in results):
@@ -277,7 +277,6 @@ class _Loop(NamedTuple):
         size: the number of calls of an iteration.
         body: for each call of an iteration, where its operands come from: ``(d, call, result)`` for a result of this
             iteration (``d`` is 0) or of the one before (1), and ``(None, kind)`` for a value from before the loop.
-        levels: by place, the number of the iteration.
     """
 
     first: int
@@ -285,7 +284,6 @@ class _Loop(NamedTuple):
     iterations: list[list[int]]
     size: int
     body: list[tuple]
-    levels: dict[int, int]
 
     def calls(self) -> int:
         """Return the number of calls in the loop."""
@@ -324,8 +322,7 @@ def _found(calls: _Calls, anchor: tuple) -> _Loop | None:
     arrays = sum(calls[i].what.number >= OWN for i in iterations[first][:size])
     if last - first < FEWEST or (last - first) * arrays < SAVED:
         return None
-    levels = {place: level for place, (level, *_) in where.items()}
-    return _Loop(first, last, iterations, size, [operands for _, operands in common], levels)
+    return _Loop(first, last, iterations, size, [operands for _, operands in common])
 
 
 def _described(calls: _Calls, call: _Call, level: int, where: dict) -> tuple | None:
@@ -353,9 +350,9 @@ class _Rolled:
         self._iterations = [[calls[i] for i in loop.iterations[level][: loop.size]] for level in numbers]
         self._count = len(self._iterations)
         inside = {i for level in numbers for i in loop.iterations[level][: loop.size]}
-        before = [all(loop.levels[place] < loop.first for place in call.results) for call in calls]
-        self._before = [call for i, call in enumerate(calls) if i not in inside and before[i]]
-        self._after = [call for i, call in enumerate(calls) if i not in inside and not before[i]]
+        before = {i for indices in loop.iterations[: loop.first] for i in indices}
+        self._before = [calls[i] for i in sorted(before)]
+        self._after = [call for i, call in enumerate(calls) if i not in inside and i not in before]
         self._made_by = {place: call for call in self._before for place in call.results}
         self._states: dict[tuple[int, int], int] = {}  # by call and result of an iteration, the place of the first one
         self._rows: list[list[int]] = []
@@ -437,7 +434,7 @@ class _Rolled:
         ]
 
         def body(states: list, rows: list) -> tuple[list, list]:
-            own = self._iteration(values, {"state": states, "row": rows})
+            own = self._iteration(values, states, rows)
             first = self._iterations[0]
             return [own[first[j].results[k]] for j, k in self._states], [own[first[j].results[k]] for j, k in kept]
 
@@ -461,15 +458,12 @@ class _Rolled:
                 places.update(call.operands)
         return needed[::-1]
 
-    def _iteration(self, values: dict, given: dict[str, list]) -> dict[int, Any]:
+    def _iteration(self, values: dict, states: list, rows: list) -> dict[int, Any]:
         """Record an iteration; return its results by their places in the first one."""
         own: dict[int, Any] = {}
+        given: dict[str, Any] = {"state": states, "row": rows, "own": own}
         for call, operands in self._body:
-            found = []
-            for kind, at in operands:
-                found.append(
-                    self._read(values if kind == "outside" else own, at) if kind in _PLACES else given[kind][at]
-                )
+            found = [self._read(values, at) if kind == "outside" else given[kind][at] for kind, at in operands]
             self._call(call, found, own)
         return own
 
@@ -500,7 +494,3 @@ class _Rolled:
         if len(distinct) == len(places):
             return stacked
         return ops.take(stacked, np.array([distinct[place] for place in places]), 0)
-
-
-_PLACES = ("own", "outside")
-"""The kinds of operands in a loop that are places."""

@@ -177,7 +177,7 @@ def add_at(x, key, updates, out=None):
 
 
 _MAX_FLAT_ROW = 512
-"""The length of rows, and of their updates, up to which all rows are added to at once by flat positions.
+"""The largest length of a row, and of its updates, for which flat positions add to all rows at once.
 
 Flat positions cost 4 ns for each number, a row 2 us.
 """

@@ -144,12 +144,12 @@ def _log_beta_below_0(a, b):
     """Return ``log(abs(beta(a, b)))`` for any numbers, accurate if one is negative and the other much larger."""
     low, high = ops.minimum(a, b), ops.maximum(a, b)
 
-    def of_large(of):
+    def large(of):
         m, n = of(low, -0.5), of(high, 20.0)
         return gammaln(m) + gammaln(-m) - _formulas.log_beta(-m, m + n)
 
     return refined(
-        (low < 0) & (high > 20) & (low + high > 1), of_large, lambda of: gammaln(a) + gammaln(b) - gammaln(a + b)
+        (low < 0) & (high > 20) & (low + high > 1), large, lambda of: gammaln(a) + gammaln(b) - gammaln(a + b)
     )
 
 
