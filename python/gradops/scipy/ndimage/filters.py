@@ -280,7 +280,7 @@ def _joined(join: Callable, derivative: Callable, input, output, mode, axes):
 
 
 def _integer_output(input, output) -> str | None:
-    """Return the dtype of the result if it is an integer dtype; SciPy also rounds the derivatives to it."""
+    """Return the dtype of the result if it is an integer dtype. SciPy also stores the derivatives in it."""
     dtype = opened(input, output)[1]
     return dtype if dtype in dtypes.INTEGERS else None
 
