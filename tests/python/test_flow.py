@@ -419,6 +419,7 @@ GRAPHS = {
 }
 
 
+@pytest.mark.short_cases(3)
 @pytest.mark.parametrize("name", GRAPHS)
 def test_tensorflow_graphs_are_released(name):
     """TensorFlow's gradient registry would keep the graph and all its constants alive."""

@@ -174,8 +174,8 @@ def second_gradient(case, oracles: list[str]) -> None:
             np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-5, err_msg=f"{case.id}: {arguments}")
 
 
-@pytest.mark.short_cases(80, "tensorflow")
-@pytest.mark.short_cases(40, "jax")
+@pytest.mark.short_cases(40, "tensorflow")
+@pytest.mark.short_cases(20, "jax")
 @pytest.mark.slow
 @pytest.mark.parametrize("over", ["jax", "tensorflow"])
 @pytest.mark.parametrize("case", {c.op: c for c in reversed(CASES) if c.gradients}.values(), ids=by_id)

@@ -209,6 +209,7 @@ PROGRAMS = {
 NUMBERED = [(name, i) for name, cases in CASES.items() for i in range(len(cases))]
 
 
+@pytest.mark.short_cases(50)
 @pytest.mark.parametrize(
     ("name", "number", "whole"),
     [(name, i, i == 0 and name not in OF_OTHERS) for name, i in NUMBERED]

@@ -263,6 +263,7 @@ def check_beside_mpmath(name, points):
             np.testing.assert_allclose(found, want, rtol=1e-9, atol=1e-12, err_msg=f"{at}, {orders}")
 
 
+@pytest.mark.short_cases(43)
 @pytest.mark.parametrize("name", MPMATH)
 def test_derivatives_match_mpmath(name):
     check_beside_mpmath(name, [1] if name in SLOW else range(3))

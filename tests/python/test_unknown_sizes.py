@@ -97,6 +97,7 @@ def multiplied(carry, row):
     return carry + row, carry * row
 
 
+@pytest.mark.short_cases(34)
 @pytest.mark.parametrize("n", [4, pytest.param(7, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", WORK)
 def test_batch_of_unknown_size(name, n):
@@ -143,7 +144,7 @@ CONVERTED = {
 }
 
 
-@pytest.mark.short_cases(6)
+@pytest.mark.short_cases(3)
 @pytest.mark.parametrize("name", CONVERTED)
 def test_autograph_gives_no_warning(name, caplog):
     """AutoGraph must not try to convert gradops code, else it warns "please report this to the TensorFlow team"."""

@@ -360,7 +360,10 @@ about_shape <- function(a) {
 test_each("one-dimensional arrays and vectors are distinguished as in R, also in results", {
   at <- c(1.5, 2.5, 0.5, 3.5)
   for (made in names(one_dimensional)) {
-    for (used in if (made == "matrix") setdiff(names(from_arrays), "grown") else names(from_arrays)) {
+    used_here <- if (made == "matrix") setdiff(names(from_arrays), "grown") else names(from_arrays)
+    is_odd <- match(made, names(one_dimensional)) %% 2 == 1
+    if (!is_long()) used_here <- used_here[c(is_odd, !is_odd)]
+    for (used in used_here) {
       asked <- function(p) about_shape(from_arrays[[used]](one_dimensional[[made]](p)))
       expected <- suppressWarnings(asked(at))
       answer <- NULL
