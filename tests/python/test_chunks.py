@@ -47,7 +47,8 @@ def _leaves(value):
     return itertools.chain.from_iterable(map(_leaves, value)) if isinstance(value, list) else [value]
 
 
-@pytest.mark.short_cases(1, "tensorflow", "jax")
+@pytest.mark.short_cases(0, "tensorflow")
+@pytest.mark.short_cases(1, "jax")
 @pytest.mark.parametrize("size", (3, 1, 50))
 def test_chunks_equal_everything_at_once(backend, size):
     f, g = of(backend)

@@ -209,7 +209,7 @@ def check(f, tolerance=1e-9):
     return compiled
 
 
-@pytest.mark.short_cases(45)
+@pytest.mark.short_cases(24)
 @cases
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "third"])
 def test_loops_have_the_derivatives_of_the_tape(f, name):
