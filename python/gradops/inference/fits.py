@@ -39,11 +39,13 @@ V = TypeVar("V")
 
 MAX_POLISHING_STEPS = 10
 """The most Newton steps after the search, near the minimum."""
-NEGLIGIBLE_STEP = 4e-10
+NEGLIGIBLE_STEP = {True: 4e-10, False: 1e-12}
 """The largest squared step, in standard errors, after which the Hessian is not computed again.
 
-Such a step changes standard errors by less than 1e-5 of their size.
+Such a step changes standard errors by less than 1e-6 of their size, or 1e-5 if the Hessian is by differences (True).
 """
+NEAR = {True: 4e-10, False: 1e-16}
+"""The squared distance from the minimum, in standard errors, at which the search ends."""
 CONVERGED_DECREMENT = 1e-6
 """The largest Newton decrement (twice the predicted decrease) at which a search counts as converged."""
 SINGULAR = {True: 1e-5, False: 1e-9}
@@ -238,7 +240,24 @@ def search(model: Any, start: np.ndarray, advance: Callable, **options) -> np.nd
         warnings.simplefilter("ignore", RuntimeWarning)
         # A fixed limit would be below the rounding errors of sums over many observations.
         limits = {"gtol": 1e-6 * max(1.0, abs(value_and_grad(start)[0]) / 10), "maxiter": 1000}
-        return _scipy.optimize.minimize(value_and_grad, start, jac=True, options=limits, **options).x
+        found = _scipy.optimize.minimize(value_and_grad, start, jac=True, options=limits, **options)
+        if options["method"] != "BFGS":
+            return found.x
+        # More steps of BFGS without a line search, for which values have too few digits. They come so near to the
+        # minimum that the Hessian there, which takes many gradients, is needed once.
+        theta, gradient, inverse = found.x, found.jac, found.hess_inv
+        size = float(gradient @ inverse @ gradient)
+        while NEAR[model.by_differences] < size < 1e-2:
+            step = -inverse @ gradient
+            value, new = value_and_grad(theta + step)
+            before, size = size, float(new @ inverse @ new)
+            if not (np.isfinite(value) and size < before / 2):
+                break
+            change = new - gradient
+            theta, gradient, scale = theta + step, new, change @ step
+            kept = np.eye(theta.size) - np.outer(step, change) / scale
+            inverse = kept @ inverse @ kept.T + np.outer(step, step) / scale
+        return theta
 
 
 def finished(
@@ -274,7 +293,7 @@ def _finite_hessian(model: Any, theta: np.ndarray) -> np.ndarray:
 def polished(model: Any, theta: np.ndarray, lower, upper) -> tuple[np.ndarray, np.ndarray]:
     """Take Newton steps near a minimum while they reduce the gradient; return the minimum and the Hessian."""
     gradient, hessian = model.value_and_grad(theta)[1], model.information(theta)
-    least, near = (1e-14, NEGLIGIBLE_STEP) if model.by_differences else (1e-22, 1e-12)
+    least, near = 1e-14 if model.by_differences else 1e-22, NEGLIGIBLE_STEP[model.by_differences]
     for _ in range(MAX_POLISHING_STEPS):
         inside = free(theta, gradient, lower, upper)
         step, size = newton(hessian, gradient, inside)
