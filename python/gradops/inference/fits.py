@@ -23,6 +23,7 @@ from ..annotations import Number
 from ..autodiff.variable import data_of
 from ..errors import ArgumentError, ArgumentTypeError, InferenceError, TypeOf
 from ..ops import _pandas
+from . import repeated
 from .likelihood import Likelihood, diagonal_scale
 from .observations import reports_of
 from .parameters import Parameters, check_likelihood, function_of, listed, made_by, shown, values_by_name
@@ -107,7 +108,8 @@ def fit(
         nll: the negative log-likelihood, or the joint one with random effects. It takes the parameters, in the form of
             ``start``, and ``data`` if that is given, and returns a scalar.
         start: where the search starts: a dict of tensors, numbers or lists, also nested, of double precision.
-        data: the second argument of ``nll``, passed on unchanged.
+        data: the second argument of ``nll``, passed on unchanged. From the second fit of a function on, data with
+            arrays of the same shapes need no new compilation, as in simulation studies and bootstraps.
         random, map, transforms, integrate: see :func:`laplace`. The search runs over the unconstrained parameters;
             ``params`` and ``bse`` hold the transformed ones.
         bounds: a dict from names of parameters to pairs of lower and upper bound; None means no bound.
@@ -168,7 +170,12 @@ def _model(nll, start, data, random, map, transforms, integrate) -> tuple[Parame
     function = nll if data is None else lambda p: nll(p, data)
     parameters = Parameters(start, random, map, transforms=transforms)
     return parameters, Likelihood.build(
-        function_of(function, parameters), parameters.layout, parameters.tensor, parameters.tree, domain(integrate)
+        function_of(function, parameters),
+        parameters.layout,
+        parameters.tensor,
+        parameters.tree,
+        domain(integrate),
+        shared=None if data is None or parameters.layout.u.size else repeated.shared(nll, data, parameters),
     )
 
 

@@ -11,7 +11,6 @@ from .. import _display, backends, functional, ops
 from .._functions import hides_arguments
 from ..errors import ArgumentError, ArgumentTypeError, Code, GradientError, InferenceError, ShapeError
 from ..jit import jit
-from ..jit.compiled import Compiled
 from ..ops import _checks
 from . import validation
 from .nonfinite import nonfinite_from
@@ -34,6 +33,7 @@ class Likelihood:
         f: the likelihood as a function of two vectors, the estimated parameters and the random effects.
         tensor: converts NumPy arrays to tensors of the likelihood's library.
         tree: converts a vector of all parameters to the user's structure.
+        shared: replaces the compiled gradient and Hessian by those of earlier fits, see :mod:`.repeated`.
     """
 
     by_differences = False  # whether :meth:`hessian` takes differences of the gradient
@@ -42,13 +42,15 @@ class Likelihood:
     with_effects: type[Likelihood]  # :class:`Laplace`, set by its module
 
     @staticmethod
-    def build(f: Callable, layout: Layout, tensor: Callable, tree: Callable, *integrate) -> Likelihood:
+    def build(
+        f: Callable, layout: Layout, tensor: Callable, tree: Callable, *integrate, shared: Callable | None = None
+    ) -> Likelihood:
         """Return the model of a likelihood, with its random effects, if any, integrated out."""
         if layout.u.size:
             return Likelihood.with_effects(f, layout, tensor, tree, *integrate)
-        return Likelihood(f, layout, tensor, tree)
+        return Likelihood(f, layout, tensor, tree, shared)
 
-    def __init__(self, f: Callable, layout: Layout, tensor: Callable, tree: Callable):
+    def __init__(self, f: Callable, layout: Layout, tensor: Callable, tree: Callable, shared: Callable | None = None):
         self.f, self.layout, self.tensor, self.tree = f, layout, tensor, tree
         self.start, self.names = layout.theta, layout.names_of_theta
         self._moves: Any = np.inf  # standard deviation of each parameter given the others, once known
@@ -57,6 +59,8 @@ class Likelihood:
         self._on_numpy, self._eager = isinstance(nothing, np.ndarray), owner.derivatives.own_tape
         self._first = self._compiled(functional.value_and_grad(lambda theta: f(theta, nothing)))
         self._second = self._compiled(hides_arguments(lambda x: functional.hessian(lambda x: f(x, nothing), x)))
+        if shared is not None:
+            self._first, self._second = shared(self._first, self._second)
 
     def __repr__(self) -> str:
         return f"<gradops {type(self).__name__.lower()}, {self._about()}>"
@@ -100,7 +104,7 @@ class Likelihood:
         """
         theta = self._vector(theta)
         self.value_and_grad(theta)
-        programs = self._first.programs.all() if isinstance(self._first, Compiled) else []
+        programs = self._first.programs.all() if hasattr(self._first, "programs") else []
         if any(getattr(program, "steps", 0) > MAX_COMPILED_STEPS for program in programs):
             return symmetrised(self._differences(theta)[0])
         return np.array(ops.convert_to_numpy(self._second(self.tensor(theta))))

@@ -104,6 +104,10 @@ class Layout:
         sizes = self.theta.size, self.u.size, self._fixed.size
         return _taken([theta, u, constant_like(self._fixed, theta)], sizes, self._place)
 
+    def kind(self) -> tuple:
+        """Return a key that is equal for layouts that differ in their starting values only."""
+        return self.theta.size, self.u.size, self._place.tobytes(), self._among.tobytes(), self._fixed.tobytes()
+
     def halves(self, theta, u) -> tuple:
         """Return :meth:`vector` in two parts: parameters that are not random, and random effects if there are any.
 
@@ -207,6 +211,11 @@ class Parameters:
             if random and receiver is not None and receiver.effects:
                 found[k] = receiver.observe(found[k], title)
         return _tree.unflatten(self.structure, found)
+
+    def kind(self) -> tuple:
+        """Return a key that is equal for parameters that differ in their starting values only."""
+        transforms, orders = tuple(self.transforms), _tree.dict_orders(self.structure)
+        return self.structure, orders, tuple(self.shapes), transforms, self.layout.kind()
 
     def _parts(self, vector, effects=None):
         starts = [0, 0]

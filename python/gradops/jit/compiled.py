@@ -39,6 +39,7 @@ from .control import Recorder
 from .dependencies import Captured, lost_gradient
 from .effects import only_computes
 from .guards import Branching, Guarded, Guards, OfLibrary, taken_proof
+from .hoisting import Hoisted
 from .liveness import needed_rows
 from .program import Program
 from .reference import Reference
@@ -98,6 +99,7 @@ class Compiled(_functions.Made[P, R]):
             program computes all of them.
         native: on NumPy, False for programs without native code.
         static_names: the names of static arguments, for calls that pass them by name.
+        frequent: on NumPy, the number of first tensors that change at each call, see :class:`.Hoisted`; None if all do.
 
     Attributes:
         programs: the compiled programs by signature, each a function of a list of tensors.
@@ -113,6 +115,7 @@ class Compiled(_functions.Made[P, R]):
         split: bool = False,
         native: bool = True,
         static_names: tuple[str, ...] = (),
+        frequent: int | None = None,
     ):
         functools.update_wrapper(self, f, updated=())
         self.f = f
@@ -121,6 +124,7 @@ class Compiled(_functions.Made[P, R]):
         self.analyse = analyse
         self.split = split
         self.native = native
+        self.frequent = frequent
         self.derived: dict[str, Compiled] = {}
         self.programs = Programs()
         self.captured: Captured | None = None
@@ -165,7 +169,7 @@ class Compiled(_functions.Made[P, R]):
 
     def _made_of(self) -> tuple[Callable, tuple]:
         """Pickle without the programs; another process compiles them again."""
-        return Compiled, (self.f, self.static, self.analyse, self.split, self.native, self.static_names)
+        return Compiled, (self.f, self.static, self.analyse, self.split, self.native, self.static_names, self.frequent)
 
     def explain(self) -> str:
         """Return what was compiled, as text.
@@ -257,10 +261,10 @@ class Compiled(_functions.Made[P, R]):
         if getattr(self.f, "are_arguments_hidden", False):
             _functions.hides_arguments(f)
         start = time.perf_counter()
-        program = trace(f, signature.tensors, self.analyse, self.split, self.native, is_called)
+        program = trace(f, signature.tensors, self.analyse, self.split, self.native, is_called, self.frequent)
         self.retraces.note(signature.described())
         if not self.split and program.answers:
-            specialise = functools.partial(trace, f, native=self.native, is_called=True)
+            specialise = functools.partial(trace, f, native=self.native, is_called=True, frequent=self.frequent)
             program = Branching(program, specialise, function, self.retraces.branch)
         self.programs[signature.key] = program
         if not self.split:
@@ -473,10 +477,10 @@ class Signature:
             if all(map(operator.is_, arrays, self.tensors)):
                 self.key = key
                 return
-        compared: list[Any] = [_compared(args[i], Position(i)) for i in self.static]
-        compared += [(name, _compared(x, Given(repr(name)))) for name, x in self.named.items()]
+        compared: list[Any] = [key_of_value(args[i], Position(i)) for i in self.static]
+        compared += [(name, key_of_value(x, Given(repr(name)))) for name, x in self.named.items()]
         numbers = enumerate(zip(self.leaves, self.is_number))
-        compared += [_compared(x, Position(i)) if is_number else None for i, (x, is_number) in numbers]
+        compared += [key_of_value(x, Position(i)) if is_number else None for i, (x, is_number) in numbers]
         shapes = [(x.shape, x.dtype) for x in self.tensors]
         orders = _tree.dict_orders(self.form)
         self.key = (self.backend.name, self.form, orders, *compared, config.floatx(), config.epsilon(), *shapes)
@@ -489,7 +493,7 @@ class Signature:
         dynamic = [i for i in range(len(self.args)) if i not in self.static]
         tensors: Iterator = iter(self.tensors)
         static = {i: self.args[i] for i in self.static} | self.named
-        found = {(i, ""): Held("value", _compared(x, Given(repr(i))), described(x)) for i, x in static.items()}
+        found = {(i, ""): Held("value", key_of_value(x, Given(repr(i))), described(x)) for i, x in static.items()}
         for path, leaf, is_number in zip(_tree.paths(self.form), self.leaves, self.is_number):
             place, rest = re.fullmatch(r"\[\d\]\[(.*?)\](.*)", path).groups()  # type: ignore[union-attr]
             name = dynamic[int(place)] if path.startswith("[0]") else ast.literal_eval(place)
@@ -539,14 +543,14 @@ def _as_tensor(value, backend):
         ) from error
 
 
-def _compared(value, position):
+def key_of_value(value, position):
     """Return the key of a static argument; ``position`` names it in errors."""
     if isinstance(value, np.ndarray) and value.dtype != object:
         return ("array", value.shape, value.dtype, value.tobytes())
     if isinstance(value, (list, tuple)):
-        return (type(value), *[_compared(item, position) for item in value])
+        return (type(value), *[key_of_value(item, position) for item in value])
     if isinstance(value, dict):
-        return ("dict", *[(key, _compared(item, position)) for key, item in value.items()])
+        return ("dict", *[(key, key_of_value(item, position)) for key, item in value.items()])
     try:
         hash(value)
     except TypeError as error:
@@ -568,18 +572,19 @@ def trace(
     split: bool = False,
     native: bool = True,
     is_called: bool = False,
+    frequent: int | None = None,
     earlier: Sequence[list] = (),
 ) -> Any:
     """Return the program of one call of ``f`` on NumPy arrays.
 
     Args:
-        analyse, split, native: see :class:`Compiled`.
+        analyse, split, native, frequent: see :class:`Compiled`.
         is_called: True if the program is called next, with these arrays; its ``proof`` is then the result.
         earlier: the ``answers`` of the other programs of this signature.
     """
     guards = Guards(earlier)
     with uncollected(), track(2, "compiling") as advance:
-        return _trace(f, tensors, analyse, split, native, is_called, guards, advance)
+        return _trace(f, tensors, analyse, split, native, is_called, frequent, guards, advance)
 
 
 def _trace(
@@ -589,6 +594,7 @@ def _trace(
     split: bool,
     native: bool,
     is_called: bool,
+    frequent: int | None,
     guards: Guards,
     advance: Callable,
 ) -> Any:
@@ -613,7 +619,10 @@ def _trace(
     if split:
         return _Parts(program, outputs, form, takes)
     holds = None if guards.hold is None else guards.hold.place
-    function = emission.function(program, outputs, holds, is_called=is_called)
+    if frequent is None:
+        function = emission.function(program, outputs, holds, is_called=is_called)
+    else:
+        function = Hoisted(program, outputs, holds, frequent, is_called)
     proof = function.proof
     if guards.count:
         function = Guarded(function, guards.count)

@@ -234,6 +234,11 @@ class Branching:
         """The specialisation that is tried first."""
         return self._specialisations[0]
 
+    @property
+    def count(self) -> int:
+        """The number of specialisations."""
+        return len(self._specialisations)
+
     def found(self, tensors) -> tuple[Any, list]:
         """Return the structure of the result and its leaves.
 
