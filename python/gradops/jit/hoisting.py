@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..ops._dispatch import facts_of
 from . import emission
 from .array import Place
 from .liveness import needed_rows
@@ -33,7 +34,7 @@ class Hoisted:
         results = [o.index for o in (*outputs, holds) if isinstance(o, Place)]
         rows = needed_rows(program, results)
         depends = _dependent(rows, program.inputs[:count])
-        late = _with_numbers(program, rows, depends)
+        late = _with_cheap_rows(program, rows, depends)
         after = rows[late]
         read = {*after.operands().tolist(), *results}
         made = sorted(read.intersection(rows[~late].results().tolist()))
@@ -79,19 +80,21 @@ def _dependent(rows: Rows, places: list[int]) -> np.ndarray:
     return found
 
 
-def _with_numbers(program: Program, rows: Rows, late: np.ndarray) -> np.ndarray:
-    """Return the late rows and the rows that make single numbers for them.
+def _with_cheap_rows(program: Program, rows: Rows, late: np.ndarray) -> np.ndarray:
+    """Return the late rows and the rows that make single numbers and views for them.
 
-    A loop over observations reads as many numbers. Native code computes them faster than it reads them as arguments.
+    A loop over observations reads as many numbers. Native code computes them faster than it reads them as arguments,
+    and reads a matrix as its transpose.
     """
     table, found, read = rows.table, late.copy(), set(rows[late].operands().tolist())
     for i in np.flatnonzero(~late)[::-1].tolist():
         row = rows.words[i].tolist()
-        if row[1] in read and (row[0] < OWN or _is_element(table.operation(row[0]).name, program.value(row[1]))):
+        if row[1] in read and (row[0] < OWN or _is_view(table.operation(row[0]).name, *map(program.value, row[1:3]))):
             found[i] = True
             read.update(table.operands(row))
     return found
 
 
-def _is_element(name: str, value) -> bool:
-    return name == "get_item" and not np.ndim(value)
+def _is_view(name: str, value, source) -> bool:
+    """True for an element or a view of the first operand, ``source``; results of ``moves`` may also be copies."""
+    return bool(facts_of(name).view) and (not np.ndim(value) or np.may_share_memory(value, source))
