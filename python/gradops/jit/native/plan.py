@@ -36,6 +36,10 @@ LARGEST_CONSTANT = 1_000_000
 FEWEST = 6
 """The fewest steps of a run; below, one call of the machine costs more than the calls of NumPy."""
 
+COPY = 3
+"""The calls of NumPy's arithmetic that one of :data:`COPIES` costs."""
+COPIES = frozenset(("add_at", "concatenate", "set_at", "stack"))
+
 Groups = Sequence[Sequence[int]]
 
 
@@ -212,10 +216,11 @@ def group_by_phase(phases: list[int]) -> list[list[int]]:
 
 
 def refuse_short(steps: Sequence[Step | Rows], order: Groups, refused: dict[int, str]) -> None:
-    """Refuse the steps of runs that are too short to pay; moving elements does not count as work."""
+    """Refuse the steps of runs that are too short to pay; views do not count as work."""
     for phase in order:
         native = [i for i in phase if i not in refused] if refused else phase
         work = count([steps[i] for i in native if not moves(steps[i].name)])
+        work += COPY * sum(steps[i].name in COPIES for i in native)
         if work < FEWEST and not any(steps[i].name in LOOPS for i in native):
             for i in native:
                 refused[i] = "too few steps that could run together"
