@@ -417,3 +417,12 @@ def test_a_search_without_a_minimum_says_where_it_arrived():
 
     with pytest.raises(InferenceError, match="not finite at m = .* and s = "):
         inference.fit(falls, {"m": 0.0, "s": 0.0})
+
+
+def test_slope_along_a_direction_that_looks_flat_is_a_problem():
+    year = np.arange(1947, 1963) / 1962
+    design = np.column_stack([np.ones(16), year, year**2])  # as in Longley's data
+    data = {"X": design, "y": 1000 + 3e5 * (year - 1) + 10 * np.random.default_rng(0).normal(size=16)}
+    with pytest.warns(RuntimeWarning, match="not identified|did not end"):
+        found = fit(gaussian, {"beta": np.zeros(3), "log_sd": 5.0}, data)
+    assert any("did not end at a minimum" in problem for problem in found.problems), found.problems

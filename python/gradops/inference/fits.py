@@ -49,7 +49,9 @@ NEAR = {True: 4e-10, False: 1e-16}
 """The squared distance from the minimum, in standard errors, at which the search ends."""
 CONVERGED_DECREMENT = 1e-6
 """The largest Newton decrement (twice the predicted decrease) at which a search counts as converged."""
-SINGULAR = {True: 1e-5, False: 1e-9}
+LEAST_CURVATURE = 1e-9
+"""The smallest eigenvalue of a scaled Hessian that is told from 0."""
+SINGULAR = {True: 1e-5, False: LEAST_CURVATURE}
 """The eigenvalue of a scaled Hessian below which a direction is not identified: True by differences, False exact."""
 
 
@@ -323,16 +325,20 @@ def free(theta: np.ndarray, gradient: np.ndarray, lower, upper) -> np.ndarray:
 
 
 def newton(hessian: np.ndarray, gradient: np.ndarray, inside: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return Newton's step in the directions of positive curvature, and twice the decrease that it predicts."""
+    """Return Newton's step in the directions of positive curvature, and twice the decrease that it predicts.
+
+    A slope in a direction without positive curvature counts as one at the smallest curvature that is told from 0: if
+    the likelihood falls there, the search has not ended.
+    """
     step = np.zeros_like(gradient)
     if not np.isfinite(hessian).all() or not inside.any():
         return step, np.nan if inside.any() else 0.0
     scale = diagonal_scale(hessian)[inside]
     values, vectors = np.linalg.eigh(hessian[np.ix_(inside, inside)] / np.outer(scale, scale))
     along = vectors.T @ (gradient[inside] / scale)
-    positive = values > 1e-9
+    positive = values > LEAST_CURVATURE
     step[inside] = -(vectors[:, positive] @ (along[positive] / values[positive])) / scale
-    return step, float(np.sum(along[positive] ** 2 / values[positive]))
+    return step, float(np.sum(along**2 / np.maximum(values, LEAST_CURVATURE)))
 
 
 class Held:

@@ -116,6 +116,8 @@ class Likelihood:
         differences take 2 p + 2 gradients. They are used where they give standard errors six digits.
         """
         theta = self._vector(theta)
+        if getattr(self._second, "is_fast", False):
+            return self.hessian(theta)
         columns, steps = self._differences(theta)
         found = symmetrised(columns)
         error = self._error(columns, theta, steps)
