@@ -25,18 +25,23 @@ jax.config.update("jax_enable_x64", True)
 rng = np.random.default_rng(0)
 
 
-def gp(np):
+def gp(np, count=20):
     """The marginal likelihood of a Gaussian process, 20 points."""
-    x, y = np.linspace(-2, 2, 20), np.sin(np.linspace(0, 6, 20))
+    x, y = np.linspace(-2, 2, count), np.sin(np.linspace(0, 6, count))
 
     def loss(p):
         apart = (x[:, None] - x[None, :]) / np.exp(p[3])
-        covariance = np.exp(p[2]) * np.exp(-0.5 * apart**2) + (np.exp(p[1]) + 1e-4) * np.eye(20)
+        covariance = np.exp(p[2]) * np.exp(-0.5 * apart**2) + (np.exp(p[1]) + 1e-4) * np.eye(count)
         rest = y - p[0]
         sign, size = np.linalg.slogdet(covariance)
         return 0.5 * (np.dot(rest, np.linalg.solve(covariance, rest)) + size)
 
     return loss, rng.normal(size=4) / 3
+
+
+def large_gp(np):
+    """The marginal likelihood of a Gaussian process, 100 points."""
+    return gp(np, 100)
 
 
 def lstm(np):
@@ -138,7 +143,7 @@ def rosenbrock(np):
     return lambda p: 100 * (p[1] - p[0] ** 2) ** 2 + (1 - p[0]) ** 2, np.array([-1.0, 2.0])
 
 
-RUNS = {f.__name__: f for f in (gp, lstm, variational, fluid, ode, net, small_net, rosenbrock)}
+RUNS = {f.__name__: f for f in (gp, large_gp, lstm, variational, fluid, ode, net, small_net, rosenbrock)}
 
 
 def once(call, *args) -> float:
