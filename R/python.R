@@ -57,7 +57,10 @@ start_python <- function() {
   limit_cores()
   path <- system.file("python", package = "gradops")
   bridge <- attempt(
-    reticulate::import_from_path("gradops.interop.r", path = path, convert = FALSE),
+    {
+      name_files() # before the import, whose bytecode may be there
+      reticulate::import_from_path("gradops.interop.r", path = path, convert = FALSE)
+    },
     function(error) {
       abort(
         c(
@@ -76,7 +79,6 @@ start_python <- function() {
   py_call(bridge$set_host, callback(described_calls))
   py_call(bridge$set_progress, callback(show_progress), getOption("cli.progress_show_after", 2))
   hold_interrupts(bridge)
-  name_files()
   apply_options()
   bridge
 }
