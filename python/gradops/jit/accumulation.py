@@ -138,7 +138,7 @@ def _factors(program: Program, made: dict[int, Step], uses: Counter, total: int,
             size = sum(map(math.prod, shapes))
             if min(map(len, shapes)) < 2 or SAVED * size > value.size:
                 return []
-            found.append(Factors(*operands, turned))
+            found.append(Factors(operands[0], operands[1], turned))
         else:
             return []
     return found if has_start else []
