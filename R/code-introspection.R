@@ -156,12 +156,11 @@ assigning_mode <- function(name) {
 }
 
 # All overloads for questions, by name.
-questions <- function() {
+questions <- function(namesakes) {
   named <- function(names, make) lapply(stats::setNames(nm = names), make)
-  known <- all_namesakes()
   base::c(
     named(stand_in_questions(), function(name) stand_in_function(get(name, baseenv()))),
-    named(value_questions, function(name) values_function(known[[name]] %||% get(name, baseenv()), name)),
+    named(value_questions, function(name) values_function(namesakes[[name]] %||% get(name, baseenv()), name)),
     lapply(base::c(`class<-` = "class", `oldClass<-` = "oldClass", `levels<-` = "levels"), assigning),
     lapply(base::c(`mode<-` = "mode<-", `storage.mode<-` = "storage.mode<-"), assigning_mode),
     list(

@@ -47,9 +47,9 @@ overloads <- function() {
 }
 
 make_overloads <- function() {
+  namesakes <- all_namesakes()
   known <- c(
-    all_namesakes(),
-    questions(),
+    questions(namesakes),
     list(
       stopifnot = stopifnot_overload,
       match = match_overload, `%in%` = in_overload, findInterval = find_interval_overload, cut = cut_overload,
@@ -74,18 +74,19 @@ make_overloads <- function() {
     ),
     lapply(stats::setNames(nm = summary_group), summary_overload),
     asking_overloads(),
-    counted_overloads(),
+    counted_overloads(namesakes),
     tidyverse_overloads(),
     refusing_overloads()
   )
-  state$overloads <- list2env(Map(from_callers, known, names(known)), parent = emptyenv())
+  state$overloads <- list2env(namesakes, parent = emptyenv()) # which find methods where R would
+  list2env(Map(from_callers, known, names(known)), state$overloads)
   for (name in only_adapted) { # with overloads of their own
     eval(bquote(delayedAssign(.(name), copy_of(get(.(name), asNamespace("stats"))), assign.env = state$overloads)))
   }
   state$overloads
 }
 
-# The overload of an S3 generic, made to find methods where R would. Namesakes and `with()` do that already.
+# The overload of an S3 generic, made to find methods where R would. `with()` does that already.
 from_callers <- function(overload, name) {
   package <- package_of_r(name)
   is_generic <- !is.null(package) && is_s3_generic(get(name, asNamespace(package)), name)
@@ -94,7 +95,7 @@ from_callers <- function(overload, name) {
 
 all_namesakes <- function() {
   here <- topenv()
-  names <- intersect(getNamespaceExports(here), base::c(ls(baseenv(), all.names = TRUE), ls(asNamespace("stats"))))
+  names <- intersect(getNamespaceExports(here), base::c(names(baseenv()), getNamespaceExports("stats")))
   lapply(stats::setNames(nm = names), get, envir = here)
 }
 
@@ -564,13 +565,12 @@ counts <- list(
   double = "length", vector = "length", rep_len = "length.out", rep.int = "times", tabulate = base::c("bin", "nbins")
 )
 
-counted_overloads <- function() {
-  known <- all_namesakes()
+counted_overloads <- function(namesakes) {
   counted <- function(name) {
     converting(get(name, baseenv()), counts[[name]], function(x) whole_numbers(x, name))
   }
   in_dots <- function(name) {
-    original <- known[[name]] %||% get(name, asNamespace("utils"))
+    original <- namesakes[[name]] %||% get(name, asNamespace("utils"))
     function(x, ...) {
       if (any_tensor(...)) {
         do.call(original, c(list(x), lapply(list(...), whole_numbers, name)), quote = TRUE)

@@ -118,8 +118,8 @@ register_namesakes <- function() {
         keep_quick(name, quick(get(name, here), name, original, asked))
       }
       register_on_namesake(name, "gradops_tensor", method)
-      register_on_namesake(name, "gradops_mixed", adopting(method))
-      plain <- if (name %in% by_element) matrix_elementwise(original) else original
+      register_on_namesake(name, "gradops_mixed", made_when_called(adopting, method))
+      plain <- if (name %in% by_element) made_when_called(matrix_elementwise, original) else original
       register_on_namesake(name, "gradops_s4", to_s4(name, package, plain))
       register_on_namesake(name, "default", own_defaults[[name]] %||% original)
     }
@@ -158,6 +158,18 @@ matrix_elementwise <- function(original) {
   replacing(original, function(arguments, value) {
     do.call(original, lapply(arguments, function(x) if (is_s4_matrix(x)) as.matrix(x) else x))
   })
+}
+
+# `make(f)`, made at its first call: most of these functions are never called, and making them all takes a fifth of the
+# time to load gradops.
+made_when_called <- function(make, f) {
+  force(make)
+  force(f)
+  made <- NULL
+  function(...) {
+    if (is.null(made)) made <<- make(f)
+    made(...)
+  }
 }
 
 # Values on which a namesake dispatches. They mean that the arguments include a tensor of gradops, also one of another

@@ -99,7 +99,10 @@ sparse_solver <- function(m) {
 # generics get methods for tensors, and for tensors together with matrices of Matrix, in an environment of gradops' own.
 register_matrix_methods <- function(...) {
   where <- new.env(parent = asNamespace("Matrix"))
-  methods::setOldClass("gradops_tensor", where = where)
+  # Each method of a group takes milliseconds to set, so both classes share methods.
+  for (class in c("gradops_tensor", "gradops_sparse")) {
+    methods::setOldClass(c(class, "gradops_operand"), where = where)
+  }
   matrix <- asNamespace("Matrix")
   methods <- namesakes()
   methods <- c(methods$base, methods$stats, list(expm = op_expm))
@@ -108,13 +111,13 @@ register_matrix_methods <- function(...) {
     if (methods::is(generic, "standardGeneric")) set_tensor_methods(generic, methods[[name]], where)
   }
   set_matrix_methods("%*%", function(x, y) matmul_tensor(x, y), where)
-  methods::setOldClass("gradops_sparse", where = where)
-  set_matrix_methods("Arith", function(e1, e2) ops_sparse(.Generic, e1, e2), where)
-  set_matrix_methods("Arith", function(e1, e2) ops_sparse(.Generic, e1, e2), where, "gradops_sparse")
-  set_matrix_methods("%*%", function(x, y) matmul_tensor(x, y), where, "gradops_sparse")
-  for (group in c("Compare", "Logic")) {
-    set_matrix_methods(group, function(e1, e2) Ops_of(.Generic, dense_of_sparse(e1), dense_of_sparse(e2)), where)
-  }
+  set_matrix_methods("Ops", function(e1, e2) {
+    if (.Generic %in% arithmetic) {
+      ops_sparse(.Generic, e1, e2)
+    } else {
+      call_operator(operators[[.Generic]], operand(dense_of_sparse(e1)), operand(dense_of_sparse(e2)))
+    }
+  }, where)
 }
 
 # Set methods for a tensor as the first argument, and as the second if the generic dispatches on two.
@@ -124,11 +127,10 @@ set_tensor_methods <- function(generic, method, where) {
   methods::setMethod(generic, "gradops_tensor", definition, where = where)
   name <- methods::slot(generic, "generic")
   if (length(arguments) > 1 && name %in% c("crossprod", "tcrossprod", "solve", "kronecker")) {
-    for (other in c("ANY", "Matrix")) {
+    for (other in c("ANY", "Matrix", "gradops_tensor")) {
       methods::setMethod(generic, c(other, "gradops_tensor"), definition, where = where)
-      methods::setMethod(generic, c("gradops_tensor", other), definition, where = where)
     }
-    methods::setMethod(generic, c("gradops_tensor", "gradops_tensor"), definition, where = where)
+    methods::setMethod(generic, c("gradops_tensor", "Matrix"), definition, where = where)
   }
 }
 
@@ -148,11 +150,7 @@ s4_method <- function(generic, method) {
   definition
 }
 
-set_matrix_methods <- function(generic, definition, where, class = "gradops_tensor") {
-  methods::setMethod(generic, c("Matrix", class), definition, where = where)
-  methods::setMethod(generic, c(class, "Matrix"), definition, where = where)
-}
-
-Ops_of <- function(operator, e1, e2) {
-  call_operator(operators[[operator]], operand(e1), operand(e2))
+set_matrix_methods <- function(generic, definition, where) {
+  methods::setMethod(generic, c("Matrix", "gradops_operand"), definition, where = where)
+  methods::setMethod(generic, c("gradops_operand", "Matrix"), definition, where = where)
 }

@@ -38,8 +38,9 @@ relist_rtmb <- function(flesh, skeleton = attr(flesh, "skeleton")) {
   if (is_any_tensor(flesh)) arranged(flesh, layout_like(unclass(skeleton))) else utils::relist(flesh, skeleton)
 }
 
-tape_of <- function(f, domain, at = numeric(domain), update = invisible) {
-  structure(f, class = "gradops_tape", domain = domain, at = at, update = update)
+# `scalar` is the objective of a tape of one number that compiles its function.
+tape_of <- function(f, domain, at = numeric(domain), update = invisible, scalar = NULL) {
+  structure(f, class = "gradops_tape", domain = domain, at = at, update = update, scalar = scalar)
 }
 
 get_tape <- function(obj, ...) make_tape(obj$env$func, obj$env$parameters)
@@ -48,7 +49,13 @@ tape_methods <- function(tape) {
   f <- unclass(tape)
   domain <- attr(tape, "domain")
   attributes(f) <- NULL
-  jacobian_at <- function(x) matrix_of_rows(jacobian(function(v) as.vector(f(v)), x), length(x))
+  scalar <- attr(tape, "scalar")
+  jacobian_at <- function(x) {
+    if (!is.null(scalar) && runs_in_r(x)) {
+      return(matrix(scalar$gr(as.double(x)), 1L))
+    }
+    matrix_of_rows(jacobian(function(v) as.vector(f(v)), x), length(x))
+  }
   list(
     jacobian = jacobian_at,
     jacfun = function(sparse = FALSE) {
@@ -103,12 +110,21 @@ inner_tape <- function(f, at, random, question, ...) {
     "inference.inner.Inner", callback(differentiated(of_parts, here)), operand(array_of(at[-random])),
     operand(array_of(at[random]))
   )
+  name <- paste0("inference.inner.Inner.", question)
+  recorded <- function(outer) several(call_core(name, inner, operand(as_doubles(outer)), ...))
+  scalar <- if (question == "laplace") objective(recorded, jit = TRUE)
   tape_of(function(outer) {
     outer <- as_one_vector(outer)
-    found <- several(call_core(paste0("inference.inner.Inner.", question), inner, operand(as_doubles(outer)), ...))
+    if (!is.null(scalar) && runs_in_r(outer)) {
+      return(scalar$fn(as.double(outer)))
+    }
+    found <- recorded(outer)
     if (is_any_tensor(outer)) found else as.vector(plain_numbers(found))
-  }, length(at) - length(random), at[-random])
+  }, length(at) - length(random), at[-random], scalar = scalar)
 }
+
+# TRUE for numbers that no tape records.
+runs_in_r <- function(x) !is_any_tensor(x) && !ad_context()
 
 # Data at an index that is a variable; the derivative is 0.
 data_eval <- function(f, x) {

@@ -19,8 +19,8 @@ SOURCE = ROOT / "python" / "gradops"
 PAGE = ROOT / "docs" / "architecture.md"
 
 FLOORS = [  # lowest first; a module imports from lower floors, and from its own floor only within one package
-    ("_names", "_version"),
-    ("errors", "annotations", "_call_sites", "_display", "_scipy", "_scopes"),
+    ("_names", "_version", "_cache"),
+    ("_bytecode", "errors", "annotations", "_call_sites", "_display", "_scipy", "_scopes"),
     ("dtypes", "_tree", "_functions"),
     ("backends",),
     ("config",),
@@ -47,6 +47,8 @@ IMPORTERS = ("import_module", "__import__", "resolve_name", "find_spec")
 MEANING = {
     "_names": "what `dir()` of a module shows, and suggestions",
     "_version": "the version",
+    "_cache": "the user's folder of compiled code",
+    "_bytecode": "modules' bytecode in that folder, where Python cannot write beside their sources",
     "errors": "the conditions that gradops raises",
     "annotations": "what an argument of an op is",
     "dtypes": "names and promotion of dtypes, and the default float type",

@@ -1,9 +1,13 @@
 """gradops: one gradient vocabulary, with one meaning, on NumPy, PyTorch, TensorFlow and JAX."""
 
+import os
 import sys
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
+
+if __spec__.cached and not os.path.exists(__spec__.cached):
+    from . import _bytecode as _bytecode  # before the modules whose bytecode it finds
 
 from . import autodiff, backends, config, errors, extend, ops
 from ._names import later_function, namespace

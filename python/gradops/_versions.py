@@ -9,9 +9,9 @@ import pathlib
 import platform
 import sys
 
-from . import backends, config, dtypes
+from . import _cache, backends, config, dtypes
 from ._version import __version__
-from .jit.native import cache, machine
+from .jit.native import machine
 
 __all__ = ["show_versions"]
 
@@ -53,7 +53,7 @@ def facts() -> dict[str, str]:
     found["native code"] = f"no: {machine.why_not()}" if native is None else "yes"
     if native is not None and not native.compiles:
         found["native code"] = f"yes, but loops are not compiled: {machine.why_not()}"
-    found["cache folder"] = str(cache.directory() or "none: compiled code is not stored")
+    found["cache folder"] = str(_cache.directory() or "none: compiled code is not stored")
     found["settings"] = f"backend {config.backend()}, floatx {dtypes.floatx()}, check {config.check()}"
     found |= {name: value for name, value in sorted(os.environ.items()) if name.startswith("GRADOPS_")}
     return found

@@ -15,7 +15,7 @@ import gradops
 from gradops import functional, ops
 from gradops.errors import ArgumentError, JitError, ShapeError
 from gradops.functional import on_tape
-from gradops.jit import control, emission, kept, native
+from gradops.jit import accumulation, control, emission, kept, native
 from gradops.jit.subprograms import Body
 
 P = np.array([-1.0, 0.3, 2.0])
@@ -672,3 +672,55 @@ def test_function_too_long_for_torch_runs_uncompiled(monkeypatch, branching):
     assert "not compiled" not in short.explain()
     for result in results:
         torch.testing.assert_close(result, want)
+
+
+def _accumulating(kind):
+    """Return a function of a matrix, whose gradient (or value) is a sum of products over a loop's iterations."""
+    size, rng = 80, np.random.default_rng(3)
+    rows = rng.normal(size=(6, size))
+
+    def f(matrix, start):
+        def step(state, x):
+            vector, total = state
+            new = ops.tanh(ops.matmul(matrix, vector) + x)
+            if kind == "twice":
+                new = new + ops.matmul(matrix, ops.sin(x))
+            elif kind == "turned":
+                new = new + ops.matmul(ops.transpose(matrix), x)
+            elif kind == "columns":
+                new = new + ops.sum(ops.matmul(matrix, ops.stack([x, vector], -1)), -1)
+            elif kind == "value":  # the function itself adds outer products
+                total = total + ops.matmul(ops.expand_dims(new, 1), ops.expand_dims(x, 0))
+            elif kind == "read":  # an iteration reads the sum, so it stays in the loop
+                total = total + ops.matmul(ops.expand_dims(new, 1), ops.expand_dims(x, 0))
+                new = new + ops.matmul(total, x) / size
+            return (new, total), ()
+
+        zeros = np.ones((size, size)) * start[0]
+        (vector, total), _ = ops.scan(step, (start, zeros), rows)
+        return ops.sum(vector**2) + ops.sum(ops.sin(total)) * (kind in ("value", "read"))
+
+    return f, (rng.normal(size=(size, size)) / size, rng.normal(size=size))
+
+
+@pytest.mark.parametrize("kind", ["once", "twice", "turned", "columns", "value", "read"])
+def test_sums_of_products_are_computed_after_the_loop(kind, monkeypatch):
+    calls = []
+    adding = accumulation.sum_of_products
+    monkeypatch.setattr(accumulation, "sum_of_products", lambda *arguments: calls.append(1) or adding(*arguments))
+    f, (matrix, start) = _accumulating(kind)
+    compiled = gradops.jit(gradops.value_and_grad(f, (0, 1)))
+    for scale in (1.0, 0.7):
+        value, gradients = compiled(matrix * scale, start)
+        want, wanted = gradops.value_and_grad(f, (0, 1))(matrix * scale, start)
+        assert np.isclose(value, want, rtol=1e-12)
+        for found, other in zip(gradients, wanted):
+            np.testing.assert_allclose(found, other, rtol=1e-9, atol=1e-12)
+    assert calls
+
+    def along(scale):
+        return f(matrix * scale[0] + scale[1], start * scale[0])
+
+    at = np.array([1.1, 0.01])
+    for transform in (gradops.hessian, lambda f: gradops.jacobian(gradops.grad(f))):
+        np.testing.assert_allclose(gradops.jit(transform(along))(at), transform(along)(at), rtol=1e-8)

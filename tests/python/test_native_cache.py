@@ -11,7 +11,8 @@ import time
 
 import pytest
 
-from gradops.jit.native import cache, instructions, machine
+from gradops import _cache as cache
+from gradops.jit.native import instructions, machine
 
 needs_machine = pytest.mark.skipif(machine.machine() is None, reason="llvmlite is not installed")
 posix = pytest.mark.skipif(not hasattr(os, "getuid"), reason="owners and modes of files are POSIX's")
@@ -224,7 +225,7 @@ def test_text_that_names_two_blocks_alike_is_not_compiled():
 
 ENDS = """
 import os, signal, sys
-from gradops.jit.native import cache
+from gradops import _cache as cache
 with cache.attempt("a") as is_left:
     print(is_left, flush=True)
     if sys.argv[1] == "ends":

@@ -2,7 +2,9 @@
 
 import importlib.util
 import os
+import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -89,6 +91,19 @@ def test_scipy_modules_are_imported_on_first_use(call, module):
     assert module in modules_after(f"import numpy as np\nfrom gradops import ops\nops.{call}")
 
 
+def test_scipy_is_imported_without_modules_that_numpy_imports_later():
+    before = modules_after("import numpy")
+    code = "import numpy as np\nnames = np.__all__, dir(np)\nfrom gradops import ops\nops.erfinv(0.5)\n"
+    later = {"numpy.f2py", "numpy.testing", "numpy.ma", "numpy.polynomial", "unittest"} - before
+    assert not later & modules_after(code)
+    code += (
+        "assert (np.__all__, dir(np)) == names\n"
+        "import scipy._lib.array_api_compat.numpy as xp\n"
+        "assert xp.testing is np.testing and xp.ma is np.ma and not hasattr(xp, 'nothing')"
+    )
+    assert {"numpy.testing", "numpy.ma"} <= modules_after(code)
+
+
 def test_functions_with_equal_source_share_code_and_keep_names():
     scopes = [{"value": 1}, {"value": 2}]
     first, second = (
@@ -154,3 +169,35 @@ def test_versions_older_than_the_tested_ones_are_marked(monkeypatch):
     monkeypatch.setattr(_versions, "_version", lambda module: "1.9.1" if module == "numpy" else None)
     assert _versions.facts()["numpy"] == "1.9.1, older than 1.26"
     assert _versions.facts()["scipy"] == "not installed"
+
+
+@pytest.mark.parametrize("cache", ["cache", "off"])
+def test_bytecode_is_stored_in_the_cache_folder_if_python_cannot_store_it(tmp_path, cache):
+    source = pathlib.Path(gradops.__file__).parent
+    copied = tmp_path / "gradops"
+    shutil.copytree(source, copied, ignore=shutil.ignore_patterns("__pycache__", "*.pyi"))
+    for folder in [copied, *(path for path in copied.rglob("*") if path.is_dir())]:
+        (folder / "__pycache__").touch()  # a file, so that not even root can write there
+    named = str(tmp_path / cache) if cache != "off" else cache
+    environment = {**os.environ, "GRADOPS_CACHE": named, "PYTHONPATH": str(tmp_path)}
+    program = "import sys, gradops, gradops.errors as e; assert not sys.pycache_prefix; print(gradops.__file__, e.{})"
+
+    def run(value):
+        command = [sys.executable, "-c", program.format(value)]
+        return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout.split()
+
+    assert run("__name__") == [str(copied / "__init__.py"), "gradops.errors"]
+    stored = [*(tmp_path / "cache").rglob("errors.*.pyc")]
+    assert len(stored) == (cache != "off")
+    with open(copied / "errors.py", "a") as file:
+        file.write("\nchanged = 'changed'\n")
+    assert run("changed")[1] == "changed"
+    if stored:
+        folder = tmp_path / "cache" / "bytecode"
+        assert not folder.stat().st_mode & 0o077
+        code = stored[0].read_bytes()
+        assert b"changed" in code
+        stored[0].write_bytes(code.replace(b"changed", b"strange"))  # proof that the next run reads it
+        assert run("strange")[1] == "strange"
+        folder.chmod(0o777)  # not trusted: others can write there
+        assert run("changed")[1] == "changed"

@@ -49,3 +49,29 @@ test_each("derivatives of sparse products and solves are sparse, to second order
   expect_equal(hessian(f(small), c(0.5, 2)), hessian(f(dense), c(0.5, 2)), tolerance = 1e-6)
   expect_error(small %*% op_ones(3L), class = "gradops_error_shape")
 })
+
+test_each("operators combine each kind of Matrix object with tensors and sparse tensors", {
+  skip_if_not_installed("Matrix")
+  m <- matrix(c(2, 0, 0.5, 3), 2)
+  kinds <- list(
+    methods::as(m, "CsparseMatrix"), methods::as(m, "TsparseMatrix"), methods::as(m, "RsparseMatrix"),
+    methods::as(m, "unpackedMatrix"), Matrix::Diagonal(2), Matrix::Matrix(crossprod(m), sparse = TRUE),
+    Matrix::Matrix(upper.tri(m), sparse = TRUE), methods::as(2:1, "pMatrix"), Matrix::Matrix(m > 1)
+  )
+  x <- matrix(c(1, -2, 3, 0.5), 2)
+  numbers <- function(y) as.vector(as.array(as.matrix(y)))
+  for (kind in kinds) {
+    plain <- as.matrix(kind)
+    for (operator in c("+", "-", "*", "/", "<", ">=", "==", "!=", "%*%")) {
+      f <- get(operator)
+      label <- paste(class(kind), operator)
+      expect_equal(numbers(f(kind, op_array(x))), numbers(f(plain, x)), info = label)
+      expect_equal(numbers(f(op_array(x), kind)), numbers(f(x, plain)), info = label)
+    }
+    for (f in c(`+`, `-`, `*`, `%*%`)) { # p times a Matrix object is a sparse tensor
+      total <- function(scaled) function(p) sum(as.matrix(f(p[1] * scaled, kind)) + as.matrix(f(kind, p[2] * scaled)))
+      scaled <- kinds[[1L]]
+      expect_equal(value_and_grad(total(scaled))(c(1.5, 2))$value, total(m)(c(1.5, 2)))
+    }
+  }
+})

@@ -472,6 +472,11 @@ test_each("a tape with many inner variables uses sparse second derivatives, in a
     as.vector(obj$gr(obj$par)), c(-sum(y - 2) / 1.3^2, n / 1.3 - sum((y - 2)^2) / 1.3^3), tolerance = 1e-10
   )
   expect_equal(obj$he(obj$par)[1, ], c(n / 1.3^2, 2 * sum(y - 2) / 1.3^3), tolerance = 1e-9)
+  for (at in list(c(2, 1.3), c(2.5, 0.9))) { # compiled
+    expect_equal(density(at), -sum(dnorm(y, at[1], at[2], log = TRUE)), tolerance = 1e-12)
+    slope <- c(-sum(y - at[1]) / at[2]^2, n / at[2] - sum((y - at[1])^2) / at[2]^3)
+    expect_equal(density$jacobian(at), matrix(slope, 1L), tolerance = 1e-10)
+  }
 })
 
 test_each("an error after `%~%` is reported; elements of a Matrix object have densities and standard errors", {

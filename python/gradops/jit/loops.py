@@ -18,6 +18,7 @@ from ..autodiff.state import read
 from ..autodiff.variable import Variable, data_of, edges_of, is_active, wrap
 from ..ops import control, creation, elementwise
 from . import native
+from .accumulation import without_sums
 from .agreement import agree, checks, report
 from .array import Traced
 from .program import Program
@@ -99,6 +100,7 @@ class Loop:
         self.of_row = [_kind(y) for y in body.values(1)]
         self.order = range(count - 1, -1, -1) if reverse else range(count)
         self._alone: Any = None if body.outer.root.is_native else False
+        self._shorter: Any = None
 
     def __call__(self, state, rows, held) -> list:
         """Return the last state, the results of all rows, and if ``kept`` the states before each row."""
@@ -114,10 +116,14 @@ class Loop:
             if self._alone and checks() and not self._is_right(state, rows, held):
                 self._alone = False
             if not self._alone:
-                self.body.emitted()
+                self._shorter = without_sums(self)
+                if self._shorter is None:
+                    self.body.emitted()
 
     def _run(self, state, rows, held) -> list:
-        return self._run_rows(self.body.emitted(), state, rows, held, self.order)
+        if self._shorter is None:
+            return self._run_rows(self.body.emitted(), state, rows, held, self.order)
+        return self._shorter(state, rows, held)
 
     def reference_results(
         self, state, rows, held, rounding: Callable | None = None, order: range | None = None

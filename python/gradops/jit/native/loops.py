@@ -157,7 +157,7 @@ def _body_lowering(lowering: Lowering, body) -> Inner:
         NotNative: a step of the body cannot be native, and its NumPy kernel cannot be called within the loop.
     """
     # All or nothing: a loop in native code cannot be split into phases as straight-line code can.
-    plan = Plan(body.program, [step.uses for step in body.steps])
+    plan = Plan(body.program, [step.uses for step in body.steps], is_body=True)
     plan.note_inputs(body.program.inputs)
     for step in body.steps:
         reason = plan.why_not(step, step.uses)

@@ -11,7 +11,8 @@ code from disk, in a millisecond each. R's package contains the same C, compiled
 machine takes its functions from there, and hot loops remain interpreted.
 
 Stored code may crash the process that loads it, if a processor lacks a feature that it claims to have. So the next
-process tries the code in a child process first (:func:`.cache.attempt`), and compiles it again if the child crashes.
+process tries the code in a child process first (:func:`gradops._cache.attempt`), and compiles it again if the child
+crashes.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from typing import Any
 
 import numpy as np
 
-from . import cache, instructions, llvm
+from ... import _cache
+from . import instructions, llvm
 from .instructions import (
     FUNCTION_NUMBERS,
     FUNCTIONS,
@@ -251,16 +253,16 @@ def _load_or_compile(binding) -> Machine:
         raise OSError(f"the processor {platform.machine()} is unknown")
     target, processor, features = _host(binding)
     name = f"machine-{_version(binding, processor, features)}.o"
-    with cache.attempt(name) as is_suspect:
-        stored = cache.read(name)
+    with _cache.attempt(name) as is_suspect:
+        stored = _cache.read(name)
         if stored is not None and (not is_suspect or _can_child_run(name)):
             with contextlib.suppress(Exception):  # LLVM may reject the file, or the machine fail its check
                 return Machine(_load(binding, target, processor, features, stored)[0])
-            cache.remove(name)
+            _cache.remove(name)
         shown = ("run", "parts", *(f"vector_{name}" for name in SIDE_BY_SIDE))
         compiled = _object_code(binding, "", target, processor, features, shown=shown)
         found = Machine(_load(binding, target, processor, features, compiled)[0])
-        cache.write(name, compiled)
+        _cache.write(name, compiled)
     return found
 
 
@@ -268,12 +270,12 @@ def _further(function: str) -> tuple[Any, int]:
     """Return a function that few programs call, loaded from disk or compiled."""
     binding, target, processor, features, version = _known_host()
     name = f"{function}-{version}.o"
-    stored = cache.read(name)
+    stored = _cache.read(name)
     if stored is not None:
         with contextlib.suppress(Exception):  # LLVM may reject the file
             return _load(binding, target, processor, features, stored, function)
     compiled = _object_code(binding, "", target, processor, features, shown=(function,))
-    cache.write(name, compiled)
+    _cache.write(name, compiled)
     return _load(binding, target, processor, features, compiled, function)
 
 
@@ -312,7 +314,7 @@ def run_stored(name: str) -> None:
     """
     binding = importlib.import_module("llvmlite.binding")
     target, processor, features = _host(binding)
-    Machine(_load(binding, target, processor, features, cache.read(name) or b"")[0])
+    Machine(_load(binding, target, processor, features, _cache.read(name) or b"")[0])
 
 
 def _object_code(

@@ -31,6 +31,9 @@ LARGEST_CALL = 512
 LARGEST_TAKEN = 4096
 """The largest array that is copied to native memory to read a few of its elements."""
 
+LARGEST_FACTOR = 65_536
+"""The largest factor of a matrix product in a loop, which is copied to native memory once and read by BLAS."""
+
 LARGEST_CONSTANT = 1_000_000
 
 FEWEST = 6
@@ -49,10 +52,11 @@ class Plan:
     Args:
         reads: for each step, the slots that it reads.
         joined: see :func:`joined_arrays`.
+        is_body: True for the steps of a loop's body.
     """
 
-    def __init__(self, program: Program, reads: Groups, joined: Set[int] = frozenset()):
-        self._joined = joined
+    def __init__(self, program: Program, reads: Groups, joined: Set[int] = frozenset(), is_body: bool = False):
+        self._joined, self._is_body = joined, is_body
         self.value = program.values.__getitem__
         self.constants = program.constants
         self._reads = reads
@@ -108,7 +112,7 @@ class Plan:
             elif value.dtype is not FLOATS[0] and not is_known(value.dtype):
                 return f"dtype {value.dtype}"
             elif value.size > largest and self._joined.isdisjoint((place, *step.places)):
-                if not (known.moves and self._can_be_copied(place, value)):
+                if not (known.moves and self._can_be_copied(place, value)) and not self._is_factor(step, place, value):
                     return _LARGE
         return None
 
@@ -136,6 +140,11 @@ class Plan:
         if isinstance(exponent, Place):
             exponent = self.constants.get(exponent.index)
         return exponent is not None and not np.ndim(exponent) and bool(exponent == 2)
+
+    def _is_factor(self, step: Step, place: int, value) -> bool:
+        """Return True if BLAS reads an array of a loop's body where it is."""
+        is_read_by_blas = step.name == "matmul" and value.dtype == FLOATS[0] and value.size <= LARGEST_FACTOR
+        return self._is_body and bool(self._is_native[place]) and is_read_by_blas
 
     def _can_be_copied(self, place: int, value) -> bool:
         """Return True if it pays to copy an array to native memory for the elements that steps take from it."""

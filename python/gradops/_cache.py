@@ -1,6 +1,7 @@
 """Store compiled code on disk, load it, and detect code that crashed an earlier process.
 
-:mod:`.machine` stores the compiled interpreter and further functions here.
+:mod:`gradops.jit.native.machine` stores the compiled interpreter and further functions here, and :mod:`._bytecode` the
+bytecode of modules, if Python cannot.
 
 The environment variable ``GRADOPS_CACHE`` names the folder; ``0`` or ``off`` turns the cache off. The default is the
 platform's cache folder. R sets the variable to ``tools::R_user_dir("gradops", "cache")``.
@@ -96,6 +97,12 @@ def write(name: str, contents: bytes) -> None:
                 os.unlink(other)
 
 
+def own_folder(name: str) -> pathlib.Path | None:
+    """Return the folder ``name`` inside the cache folder, made if missing; None if it cannot be made or trusted."""
+    place = _own_directory(make=True)
+    return None if place is None else _trusted(place / name, make=True)
+
+
 def remove(name: str) -> None:
     """Remove what is stored under ``name``."""
     place = _own_directory()
@@ -170,8 +177,10 @@ def _own_directory(make: bool = False) -> pathlib.Path | None:
         make: create the folder if it is missing.
     """
     place = directory()
-    if place is None:
-        return None
+    return None if place is None else _trusted(place, make)
+
+
+def _trusted(place: pathlib.Path, make: bool) -> pathlib.Path | None:
     try:
         if make:
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
