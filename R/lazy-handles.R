@@ -54,9 +54,12 @@ lazy_whole <- function(x) {
   } else if (!is.null(log$entries)) {
     assigned_whole(x, log, whole)
   } else {
-    if (is.null(whole)) {
+    made <- .subset2(x, "gradops_made") # surroundings other than the log's: a loop's body, which ends
+    if (is.null(whole) || !is.null(made) && !made %in% state$open) {
       whole <- log$write(.subset2(x, "gradops_is"), .subset2(x, "gradops_dim"))
+      here <- surroundings()
       assign("gradops_whole", whole, envir = x)
+      if (here != log$home || !is.null(made)) assign("gradops_made", if (!here %in% c(0, log$home)) here, envir = x)
     }
     whole
   }
@@ -74,10 +77,12 @@ enter_surroundings <- function() {
   before <- surroundings()
   state$entered <- (state$entered %||% 0) + 1
   state$surroundings <- state$entered
+  state$open <- c(state$open, state$entered)
   before
 }
 
 leave_surroundings <- function(before) {
   leave_scalars()
   state$surroundings <- before
+  state$open <- state$open[state$open <= before]
 }

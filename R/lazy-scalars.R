@@ -134,6 +134,7 @@ most_logged <- 20000
 # Results are counted on from log to log, so a number below `begun` belongs to an earlier log.
 scalar_log <- function(python, classes) {
   force(classes) # of handles, as `convert`
+  home <- surroundings()
   convert <- FALSE
   codes <- scalar_codes()
   words <- numeric(3 * first_logged)

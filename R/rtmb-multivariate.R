@@ -106,8 +106,7 @@ dautoreg <- function(x, mu = 0, phi, log = FALSE, scale = 1) {
 
 log_of <- function(x) log(x)
 
-# Each density is that of a normal vector with mean 0. Its log is quadratic, so values of the density determine its
-# precision.
+# Each density is that of a normal vector with mean 0: the Hessian of its log is minus the precision.
 dseparable <- function(...) {
   densities <- lapply(list(...), found_function)
   separable <- function(x, mu = 0, scale = 1, log = TRUE) {
@@ -117,10 +116,12 @@ dseparable <- function(...) {
     if (length(sizes) != length(densities)) unsupported("x", "must have a dimension for each density.")
     total <- 0
     for (i in seq_along(densities)) {
-      of <- precision_of(densities[[i]], sizes[i])
-      total <- total + (of$at_zero + sizes[i] * base::log(2 * pi) / 2) * prod(sizes[-i])
+      density <- function(x) sum(densities[[i]](x))
+      zero <- numeric(sizes[i])
+      total <- total + (density(zero) + sizes[i] * base::log(2 * pi) / 2) * prod(sizes[-i])
       rest <- dim(z)[-1L]
-      z <- aperm(as_array_of(of$Q %*% as_array_of(z, c(sizes[i], prod(rest))), c(sizes[i], rest)), rotation(sizes))
+      z <- -hessian(density, zero) %*% as_array_of(z, c(sizes[i], prod(rest)))
+      z <- aperm(as_array_of(z, c(sizes[i], rest)), rotation(sizes))
     }
     log_scale <- if (length(scale) == 1L) length(x) * log_of(scale) else sum(log_of(scale))
     total - sum(z * z0) / 2 - length(x) * base::log(2 * pi) / 2 - log_scale
@@ -131,23 +132,3 @@ dseparable <- function(...) {
 rotation <- function(sizes) c(seq_along(sizes)[-1L], 1L)
 
 as_array_of <- function(x, sizes) if (is_any_tensor(x)) fill(x, sizes) else array(x, sizes)
-
-# The value of a quadratic log density at 0, and its precision, by polarisation.
-precision_of <- function(density, n) {
-  f <- function(x) sum(density(x))
-  at_zero <- f(numeric(n))
-  unit <- base::diag(n)
-  single <- lapply(seq_len(n), function(i) f(unit[i, ]) - at_zero)
-  pairs <- which(base::lower.tri(unit), arr.ind = TRUE)
-  double <- lapply(seq_len(nrow(pairs)), function(k) {
-    i <- pairs[k, 1L]
-    j <- pairs[k, 2L]
-    f(unit[i, ] + unit[j, ]) - at_zero - single[[i]] - single[[j]]
-  })
-  values <- do.call(c, c(lapply(single, function(x) 2 * x), double))
-  places <- base::diag(seq_len(n), n)
-  places[base::lower.tri(unit)] <- n + seq_len(nrow(pairs))
-  places <- places + base::t(places * base::lower.tri(unit))
-  Q <- if (is_any_tensor(values)) -placed(values, places) else -base::matrix(values[places], n)
-  list(at_zero = at_zero, Q = Q)
-}

@@ -37,8 +37,7 @@ sd_report <- function(
   layout <- model$layout
   full <- if (is.null(par.fixed)) obj$env$last.par.best else c(obj$fn(par.fixed), obj$env$last.par)[-1L]
   theta <- stats::setNames(as.double(par.fixed %||% full[obj$env$lfixed()]), names(obj$par))
-  hessian <- if (is.null(hessian.fixed)) model$he(theta) else as.matrix(hessian.fixed)
-  dimnames(hessian) <- list(names(theta), names(theta))
+  hessian <- flat_named(hessian.fixed %||% model$ask("information", theta), names(theta))
   covariance <- attempt(solve(hessian), function(error) hessian * NaN)
   reports <- adreports_of(model, obj$env$values_of(full))
   shape <- length(reports$values)

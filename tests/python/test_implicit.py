@@ -10,7 +10,7 @@ import pytest
 from parity import numpy, on
 
 import gradops
-from gradops import functional, grad, ops
+from gradops import errors, functional, grad, ops
 from gradops.autodiff.variable import data_of
 from gradops.errors import ArgumentError, GradientError, ShapeError
 
@@ -93,6 +93,15 @@ def test_single_precision_converges(backend):
 def test_tolerances_may_be_arrays():
     tol = np.array([1e-3, 1e-12])
     np.testing.assert_allclose(functional.fixed_point(ops.cos, np.ones(2), tol=tol)[1], 0.7390851332151607, rtol=1e-11)
+    np.testing.assert_allclose(functional.fixed_point(ops.cos, np.ones(2), tol=0 * tol), 0.7390851332151607)
+
+
+@pytest.mark.parametrize(
+    "solver", [functional.fixed_point, functional.root, functional.argmin, functional.linear_solve]
+)
+def test_tolerance_that_is_nan_raises(solver):
+    with pytest.raises(errors.ArgumentError, match="`tol` must not be NaN"):
+        solver(ops.sum if solver is functional.argmin else ops.cos, np.ones(2), tol=np.nan)
 
 
 @pytest.mark.short_cases(0, "jax")

@@ -1,5 +1,6 @@
 """Gamma, beta, normal and logarithmic functions of ``gradops.scipy.special`` against SciPy and mpmath."""
 
+import functools
 import itertools
 
 import mpmath
@@ -348,6 +349,34 @@ def test_logsumexp_is_differentiable_at_a_zero_weight(backend, at_0):
     if at_0 < 1:
         second = gradops.hessian(lambda b: special.logsumexp(a, b=b))(b)
         np.testing.assert_allclose(numpy(second), -np.outer(numpy(by_b), numpy(by_b)))
+
+
+def test_slopes_where_the_binomial_coefficient_is_0():
+    x, k = np.transpose([(3.0, 5.0), (2.0, 3.0), (0.0, 1.0), (2.5, 4.5), (3.0, -1.0), (5.0, 5.0)])
+    first = functools.partial(gradops.grad, special.binom)
+    for point in zip(x, k):
+        for i in range(2):
+            found = first(argnums=i)(*point), gradops.grad(first(argnums=i), argnums=i)(*point)
+            want = [mpmath.diff(mpmath.binomial, point, (n * (1 - i), n * i)) for n in (1, 2)]
+            np.testing.assert_allclose(found, np.array(want, float), 1e-8, 1e-14)
+    together = gradops.grad(lambda x, k: ops.sum(special.binom(x, k)), argnums=(0, 1))(x, k)
+    alone = [gradops.grad(special.binom, argnums=(0, 1))(a, b) for a, b in zip(x, k)]
+    np.testing.assert_allclose(np.transpose(together), alone)
+
+
+def test_quantiles_of_infinite_degrees_of_freedom_are_normal():
+    df, p = np.array([np.inf, 3.0]), np.array([0.3, 0.2])
+    normal = special.ndtri(0.3)
+    for f, value in ((special.stdtrit, normal), (lambda df, p: special.nctdtrit(df, 0.5, p), normal + 0.5)):
+        by_df, by_p = gradops.grad(lambda df, p: ops.sum(f(df, p)), argnums=(0, 1))(df, p)  # noqa: B023
+        np.testing.assert_allclose([f(df, p)[0], by_df[0], by_p[0]], [value, 0, gradops.grad(special.ndtri)(0.3)])
+        np.testing.assert_allclose(by_p[1], gradops.grad(lambda p: f(3.0, p))(0.2))  # noqa: B023
+    np.testing.assert_allclose(special.nctdtrinc(np.inf, 0.3, 0.5), 0.5 - normal, rtol=1e-14)
+
+
+def test_expm1_of_an_infinite_complex_number():
+    z = np.array([complex(np.inf, 0), complex(np.inf, 1), complex(-np.inf, 2), 0.3 + 0.1j])
+    np.testing.assert_allclose(special.expm1(z), scipys.expm1(z), rtol=1e-15)
 
 
 def test_logsumexp():

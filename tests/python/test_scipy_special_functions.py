@@ -149,6 +149,13 @@ def test_harmonics_with_derivatives_match_scipy(diff_n):
         special.sph_harm_y(3, 1, z, z, diff_n=3)
 
 
+def test_slopes_of_legendre_functions_at_the_ends_match_scipy():
+    z = np.array([-1.0, 1.0, 0.3])
+    for degree, order in ((2, 0), (3, 1), (4, 2), (3, -2), (4, 3)):
+        found = gradops.grad(lambda z: ops.sum(special.assoc_legendre_p(degree, order, z)))(z)  # noqa: B023
+        np.testing.assert_allclose(found, scipys.assoc_legendre_p(degree, order, z, diff_n=1)[1], 1e-12)
+
+
 def test_integers_and_factorials_of_negative_numbers():
     assert special.factorial(25, exact=True) == 15511210043330985984000000
     assert special.comb(60, 30, exact=True) == scipys.comb(60, 30, exact=True)

@@ -484,3 +484,14 @@ def test_density_of_infinite_degrees_of_freedom_has_the_normal_slope():
         found = gradops.grad(lambda x: ops.sum(getattr(stats.t, name)(x, df)))(x)  # noqa: B023
         want = gradops.grad(lambda x: ops.sum(getattr(stats.norm, name)(x)))(x)  # noqa: B023
         np.testing.assert_allclose(found, want, rtol=1e-13)
+
+
+def test_noncentral_t_of_infinite_degrees_of_freedom_is_normal():
+    p, df = np.array([0.3, 0.6]), np.array([np.inf, 4.0])
+    for name in ("pdf", "logcdf", "sf", "ppf", "isf", "mean", "var"):
+        of = () if name in ("mean", "var") else (p,)
+        found = getattr(stats.nct, name)(*of, df, 0.5)
+        np.testing.assert_allclose(found, getattr(scipy.stats.nct, name)(*of, df, 0.5), rtol=1e-11, err_msg=name)
+        slope = gradops.grad(lambda nc: ops.sum(getattr(stats.nct, name)(*of, np.inf, nc)))(0.5)  # noqa: B023
+        want = gradops.grad(lambda mean: ops.sum(getattr(stats.norm, name)(*of, mean, 1)))(0.5)  # noqa: B023
+        np.testing.assert_allclose(slope, want, rtol=1e-12, atol=1e-15, err_msg=name)

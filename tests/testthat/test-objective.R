@@ -431,3 +431,21 @@ test_once("a value computed before the data changed is not returned after the ch
     }
   }
 })
+
+test_once("loops and branches in an objective read parts of the parameters", {
+  p <- list(w = c(0.2, 0.5), x = rep(0.1, 6))
+  bodies <- list(
+    vmap = list(function(p) sum(vmap(function(v) v^2 * p$w[1])(p$x)), 0.012),
+    scan = list(function(p) sum(op_scan(function(a, v) list(a + v * p$w[1], a + v * p$w[1]), 0, p$x)[[2]]), 0.42),
+    cond = list(function(p) op_cond(sum(p$x) > 0, function() sum(p$x) * p$w[1], function() p$w[2]), 0.12),
+    loop = list(function(p) op_fori_loop(1L, 7L, function(i, a) a + p$w[1], 0) + p$w[1], 1.4)
+  )
+  for (name in names(bodies)) {
+    f <- bodies[[name]][[1]]
+    obj <- objective(f, start = p)
+    at <- unlist(p)
+    expect_equal(obj$fn(at), bodies[[name]][[2]], info = name)
+    differences <- vapply(seq_along(at), function(i) (obj$fn(at + 1e-5 * (seq_along(at) == i)) - obj$fn(at)) / 1e-5, 0)
+    expect_equal(as.vector(obj$gr(at)), differences, tolerance = 1e-4, info = name)
+  }
+})

@@ -93,6 +93,20 @@ test_each("RTMB functions have RTMB's values and gradients", {
   }
 })
 
+test_once("dseparable() is the density of the Kronecker product, from few evaluations of each density", {
+  local_rtmb()
+  calls <- 0
+  covariance <- 0.6^abs(outer(1:9, 1:9, "-"))
+  first <- function(x) {
+    calls <<- calls + 1
+    dmvnorm(x, Sigma = covariance, log = TRUE)
+  }
+  x <- matrix(sin(1:36), 9)
+  found <- dseparable(first, function(x) dautoreg(x, phi = 0.3, log = TRUE))(x)
+  expect_equal(found, dmvnorm(c(x), Sigma = kronecker(0.3^abs(outer(1:4, 1:4, "-")), covariance), log = TRUE))
+  expect_lt(calls, 6)
+})
+
 chicks <- subset(ChickWeight, as.integer(Chick) <= 10)
 chicks$Chick <- factor(chicks$Chick)
 

@@ -52,7 +52,7 @@ def fixed_point(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int
         theta: tensors, variables or numbers, or nested structures of them, such as a module's parameters. Values that
             ``f`` closes over work as well.
         tol: the iteration stops when no element changes by more than ``tol`` relative to ``1 + abs(x)``; at least four
-            units of rounding of ``x0``'s dtype.
+            units of rounding of ``x0``'s dtype. An array has one for each element.
         max_iterations: the largest number of steps.
 
     Returns:
@@ -446,6 +446,9 @@ def _tensor(value, others: list):
 def _check_tol(name: str, tol) -> None:
     if not _checks.is_numeric(tol):
         raise _checks.not_a_tensor(name, "tol", tol)
+    value = _checks.known(tol)
+    if value is not None and np.isnan(value).any():  # no step is larger: the start would be the solution
+        raise ArgumentError(f"`{name}`: `tol` must not be NaN; got {value}.", argument="tol")
 
 
 def _iterated(name: str, step: Callable, tol, max_iterations: int) -> Callable:
@@ -453,7 +456,8 @@ def _iterated(name: str, step: Callable, tol, max_iterations: int) -> Callable:
     _check_tol(name, tol)
 
     def find(start):
-        bound = max(tol, 4 * epsilon(start)) if isinstance(tol, (int, float)) else ops.reshape(tol, (-1,))
+        least = 4 * epsilon(start)
+        bound = max(tol, least) if isinstance(tol, (int, float)) else ops.maximum(ops.reshape(tol, (-1,)), least)
 
         def moved(x, change):
             return ops.any(change > bound * (1 + ops.abs(x)))  # single precision oscillates within this bound

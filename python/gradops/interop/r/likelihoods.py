@@ -129,6 +129,9 @@ class Questions:
     def hessian(self):
         return self.model.hessian(self.theta)
 
+    def information(self):
+        return self.model.information(self.theta)
+
     def parameters(self):
         """Return all parameters, with the random effects at their mode."""
         return np.array(self.model.parameters(self.theta))

@@ -14,7 +14,7 @@ from ...errors import ArgumentError
 from ...ops._checks import choice, integer
 from .. import _formulas
 from .._define import composed, ufunc
-from .._formulas import choose, refined
+from .._formulas import choose, refined, usually
 from .._tensors import constant, floating
 from . import _scipy_corrections as corrected
 from . import _tails
@@ -178,16 +178,44 @@ def beta(a: Operand, b: Operand) -> Tensor:
         lambda x, k: _formulas.log_choose(k, x - k),
         (corrected.MIN_INACCURATE_ARGUMENT, np.inf),
     ),
-    x=lambda g, x, k, y: g * y * _rise(x - k + 1, k),
-    k=lambda g, x, k, y: g * y * _rise(k + 1, x - 2 * k),
+    x=lambda g, x, k, y: g * _slope_by_items(x, k, y),
+    k=lambda g, x, k, y: g * _slope_by_choice(x, k, y),
 )
 def binom(x: Operand, k: Operand) -> Tensor:
     """Binomial coefficient, of real arguments.
 
     Gradient:
         By ``x`` ``binom * (digamma(x + 1) - digamma(x - k + 1))``, by ``k``
-        ``binom * (digamma(x - k + 1) - digamma(k + 1))``, without cancellation.
+        ``binom * (digamma(x - k + 1) - digamma(k + 1))``, without cancellation, and their limits where ``binom`` is 0.
     """
+
+
+def _slope_by_items(x, k, y):
+    return usually(
+        _is_natural(k - x),
+        lambda of: of(y, 0.0) * _rise(of(k - x, 1.0), of(2 * x - k, 0.0) + 1) - _crossing(of(x, 0.0), of(k - x, 1.0)),
+        lambda of: of(y, 0.0) * _rise(of(x - k, 0.0) + 1, of(k, 0.0)),
+    )
+
+
+def _slope_by_choice(x, k, y):
+    above, below = _is_natural(k - x), _is_natural(-k)  # at both, `x` is a negative integer and the value NaN
+    past, sign = ops.where(above, k - x, -k), ops.where(above, 1.0, -1.0)
+
+    def limit(of):
+        items, d = of(x + 0 * k, 0.0), of(past, 1.0)
+        return of(sign, 1.0) * (_crossing(items, d) - of(y, 0.0) * _rise(d, items + 1))
+
+    return usually(above | below, limit, lambda of: of(y, 0.0) * _rise(of(k, 0.0) + 1, of(x - 2 * k, 0.0)))
+
+
+def _is_natural(d):
+    return (d > 0) & (d == ops.floor(d))
+
+
+def _crossing(x, d):
+    """Return the slope of ``beta(x + 1, d) * sin(pi * d) / pi``, which is ``binom(x, x + d)``, at an integer ``d``."""
+    return beta(x + 1, d) * ops.cos(math.pi * d)
 
 
 @ufunc(a=lambda g, a, m, y: g * y * _rise(a, m), m=lambda g, a, m, y: g * y * _digamma(a + m))

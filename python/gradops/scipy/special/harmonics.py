@@ -94,32 +94,36 @@ def _counts(n: int, rank: int, m: int | None = None) -> np.ndarray:
 # Associated ones -----------------------------------------------------------------------------------------------------
 
 
-def _whole(name: str, **settings) -> Callable:
-    """Return SciPy's function of integer degrees and orders, without the dimension of derivatives."""
+def _whole(name: str, order: int = 0, **settings) -> Callable:
+    """Return SciPy's function of integer degrees and orders, or its derivative of order ``order``."""
 
     def function(n, m, x):
-        y = getattr(_scipy.special, name)(n.astype("int64"), m.astype("int64"), x, **settings)
-        return np.asarray(y)[0].astype(x.dtype)
+        y = getattr(_scipy.special, name)(n.astype("int64"), m.astype("int64"), x, diff_n=order, **settings)
+        return np.asarray(y)[order].astype(x.dtype)
 
     return function
 
 
-def _associated(branch_cut: int, norm: bool) -> tuple[Callable, Callable]:
-    """The function and its derivative by ``z``."""
+def _associated(branch_cut: int, norm: bool) -> tuple[Callable, Callable, Callable]:
+    """Return the function and its first and second derivatives by ``z``."""
 
-    def function(n: Operand, m: Operand, z: Operand) -> Tensor:
-        """An associated Legendre function of integer degree and order."""
+    def made(order: int) -> Callable:
+        def function(n: Operand, m: Operand, z: Operand) -> Tensor:
+            """An associated Legendre function of integer degree and order, or its derivative."""
 
-    function.__name__ = function.__qualname__ = f"assoc_legendre_p_{branch_cut}{'_norm' * norm}"
-    made = ufunc(_whole("assoc_legendre_p", branch_cut=branch_cut, norm=norm))(function)
+        function.__name__ = function.__qualname__ = f"assoc_legendre_p_{branch_cut}{'_norm' * norm}{order or ''}"
+        return ufunc(_whole("assoc_legendre_p", order, branch_cut=branch_cut, norm=norm))(function)
 
-    def slope(n, m, z):
-        weight = ops.sqrt(_not_below_0((2 * n + 1) / (2 * n - 1) * ((n - m) * (n + m)))) if norm else n + m
-        below = made(ops.maximum(n - 1, 0 * n), m, z)
-        return (n * z * made(n, m, z) - weight * below) / (z * z - 1)
+    value, slope = made(0), made(1)
 
-    derivative(made, **refusals("assoc_legendre_p", "n", "m"), z=lambda g, n, m, z: g * slope(n, m, z))
-    return made, slope
+    def second(n, m, z):  # SciPy's has the wrong sign at -1
+        rest = 1 - z * z
+        return (2 * z * slope(n, m, z) - (n * (n + 1) - m * m / rest) * value(n, m, z)) / rest
+
+    refused = refusals("assoc_legendre_p", "n", "m")
+    derivative(value, **refused, z=lambda g, n, m, z: g * slope(n, m, z))
+    derivative(slope, **refused, z=lambda g, n, m, z: g * second(n, m, z))
+    return value, slope, second
 
 
 def _not_below_0(x):
@@ -147,8 +151,8 @@ def assoc_legendre_p(
         ArgumentError: another ``branch_cut`` or ``diff_n``.
 
     Gradient:
-        By ``z`` as of :func:`lpmv`, NaN at -1 and 1, as are the derivatives there; an error by ``n`` and ``m``. The
-        second derivative is by Legendre's differential equation.
+        By ``z``; the second derivative is by Legendre's differential equation and NaN at -1 and 1. An error by ``n``
+        and ``m``.
     """
     diff_n = _order("assoc_legendre_p", diff_n)
     if branch_cut not in (2, 3):
@@ -158,14 +162,8 @@ def assoc_legendre_p(
             branch_cut=Given(repr(branch_cut)),
         )
     n, m, z = floating(n, m, z)
-    function, slope = _ASSOCIATED[int(branch_cut), bool(norm)]
-    found = [function(n, m, z)]
-    if diff_n > 0:
-        found.append(slope(n, m, z))
-    if diff_n > 1:
-        rest = 1 - z * z
-        found.append((2 * z * found[1] - (n * (n + 1) - m * m / rest) * found[0]) / rest)
-    return ops.stack(found, 0)
+    derivatives = _ASSOCIATED[int(branch_cut), bool(norm)]
+    return ops.stack([f(n, m, z) for f in derivatives[: diff_n + 1]], 0)
 
 
 @composed

@@ -17,6 +17,7 @@ from .._tensors import floating
 from . import _noncentral
 from ._noncentral import BETA_SUMS, CHI2, T, value
 from ._tails import f_parts
+from .normal import ndtri
 from .probabilities import _probability
 
 __all__ = """
@@ -212,7 +213,12 @@ def ncfdtrinc(dfn: Operand, dfd: Operand, p: Operand, f: Operand) -> Tensor:
 @_of_sums
 def nctdtrit(df: Operand, nc: Operand, p: Operand) -> Tensor:
     """Quantile of the noncentral t distribution."""
-    return _found("nctdtrit", nctdtr, _t_slope, 2, df, nc, p)
+    df, nc, p = floating(df, nc, p)
+    return choose(
+        df == np.inf,  # normal
+        lambda of: of(nc, 0.0) + ndtri(of(p, 0.5)),
+        lambda of: _found("nctdtrit", nctdtr, _t_slope, 2, of(df, 1.0), of(nc, 0.0), of(p, 0.5)),
+    )
 
 
 @_of_sums
@@ -224,4 +230,9 @@ def nctdtridf(p: Operand, nc: Operand, t: Operand) -> Tensor:
 @_of_sums
 def nctdtrinc(df: Operand, p: Operand, t: Operand) -> Tensor:
     """Noncentrality of the noncentral t distribution that has ``p`` up to ``t``."""
-    return _found("nctdtrinc", nctdtr, _t_slope, 1, df, p, t)
+    df, p, t = floating(df, p, t)
+    return choose(
+        df == np.inf,
+        lambda of: of(t, 0.0) - ndtri(of(p, 0.5)),
+        lambda of: _found("nctdtrinc", nctdtr, _t_slope, 1, of(df, 1.0), of(p, 0.5), of(t, 0.0)),
+    )

@@ -498,7 +498,12 @@ def _divide_by_t_density(y, df, t):
     """Return ``y`` divided by the density; far in the tails only its product with ``sqrt(df + t**2)`` is a number."""
     df, t = floating(df, t)
     square = ops.square(t)
-    return y / exp(-betaln(df / 2, 0.5) - df / 2 * ops.log1p(square / df)) * ops.sqrt(df + square)
+
+    def student(of):
+        n, above = of(df, 1.0), of(square, 0.0)
+        return y / exp(-betaln(n / 2, 0.5) - n / 2 * ops.log1p(above / n)) * ops.sqrt(n + above)
+
+    return usually(df < math.inf, student, lambda of: y * math.sqrt(2 * math.pi) * exp(of(square, 0.0) / 2))
 
 
 @ufunc(_log_stdtrit, df=lambda g, df, y: -g * t_slope_over(df, y), p=lambda g, df, p, y: g * exp(p) / t_density(df, y))

@@ -18,6 +18,7 @@ from ._shared import finite, standardized_moments
 from .beta import beta
 from .f import f
 from .gamma import chi2
+from .normal import norm
 
 
 class _Noncentral(Continuous):
@@ -172,13 +173,35 @@ class _Nct(_Noncentral):
     scale, reach, ends = "sinh", 700.0, INFINITE
 
     def _valid(self, df, nc):
-        return both(df > 0, df < math.inf, nc < math.inf, nc > -math.inf)
+        return both(df > 0, nc < math.inf, nc > -math.inf)
 
     def _logpdf(self, z, df, nc):
-        return _noncentral.value(_noncentral.T["density"], *floating(z, df, nc))
+        return self._normal_or(
+            norm._logpdf, lambda *xs: _noncentral.value(_noncentral.T["density"], *floating(*xs)), z, df, nc
+        )
 
     def _tail(self, z, lower, log, df, nc):
-        return _noncentral.t_tail(z, df, nc, lower, log)
+        return self._normal_or(
+            lambda z: norm._tail(z, lower, log), lambda *xs: _noncentral.t_tail(*xs, lower, log), z, df, nc
+        )
+
+    @staticmethod
+    def _normal_or(normal, student, z, df, nc):
+        """Return the normal limit of infinitely many degrees of freedom, or ``student(z, df, nc)``."""
+        return choose(
+            df == math.inf,
+            lambda of: normal(of(z - nc, 0.0)),
+            lambda of: student(of(z, 0.0), of(df, 1.0), of(nc, 0.0)),
+        )
+
+    def _quantile(self, p, lower, log, df, nc):
+        return choose(
+            df == math.inf,
+            lambda of: norm._quantile(of(p, math.log(0.5) if log else 0.5), lower, log) + of(nc, 0.0),
+            lambda of: super(_Nct, self)._quantile(
+                of(p, math.log(0.5) if log else 0.5), lower, log, of(df, 1.0), of(nc, 0.0)
+            ),
+        )
 
     def _stats(self, df, nc):
         square = nc * nc
@@ -188,7 +211,7 @@ class _Nct(_Noncentral):
             def of(df):
                 return exp(-log_rising((df - n) / 2, n / 2) - n / 2 * log1p(-n / df))
 
-            return finite(df > n, of, df, 1.0)
+            return finite(both(df > n, df < math.inf), of, df, 1.0)
 
         return _known_moments([m * ratio(n) for n, m in enumerate(normal, 1)], [df > n for n in (1, 2, 3, 4)])
 
