@@ -168,3 +168,23 @@ test_once("a search that leaves the numbers ends in an error that says where", {
   beyond <- function(p) -exp(exp(p$a)) - p$b^2
   expect_error(maximize_likelihood(beyond, list(a = 1, b = 1)), "likelihood", class = "gradops_error_inference")
 })
+
+test_once("later values of a likelihood are native, and follow what it reads", {
+  local_backend("numpy")
+  y <- c(1, 2, 4)
+  plain <- function(p) {
+    V <- matrix(c(1, p$r, p$r, 1), 2)
+    sum((y - p$m)^2) * exp(-p$s) + 3 * p$s + p$r^2 - sum(log(diag(chol(V))))
+  }
+  numbers <- function(x) plain(list(m = x[1], s = x[2], r = x[3]))
+  o <- objective(plain, start = list(m = 0, s = 0, r = 0))
+  at <- function(i) c(0.5 * i, 0.1 * i, 0.05 * i)
+  for (i in 1:9) {
+    expect_equal(o$fn(at(i)), numbers(at(i)), tolerance = 1e-12)
+    expect_equal(unname(o$gr(at(i))), numeric_gradient(numbers, at(i)), tolerance = 1e-6)
+  }
+  expect_true(is.nan(o$fn(c(0, 0, 2))))
+  y <- c(1, 2, 9)
+  expect_equal(o$fn(at(3)), numbers(at(3)), tolerance = 1e-12)
+  expect_equal(maximize_likelihood(plain, list(m = 0, s = 0, r = 0))$parameters$m, 4, tolerance = 1e-6)
+})
