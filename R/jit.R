@@ -192,7 +192,7 @@ compiled_calls <- function(f, make, caller = direct_caller, fixed = FALSE) { # n
     }
     previous <- compiled
     known <- !is.null(compiled) && identical(session, state$session) && (fixed || !changed(watched))
-    found <- if (known && in_r && !is.null(alone)) alone(arguments, here$attributes)
+    found <- if (known && in_r && !is.null(alone)) alone(arguments, here$attributes, members)
     if (!is.null(found)) {
       if (!is.null(state$tracing)) pass_on(watched)
       return(found)
@@ -354,21 +354,59 @@ direct_caller <- function(compiled) {
 }
 
 # A caller for functions that return a value and its gradient. Python writes them into `memory`, which only this
-# function sees, because converting a returned object costs another call. The attribute `alone` computes them without
-# Python, if the program consists of native code only (src/programs.c); it returns NULL if it cannot.
-pair_caller <- function(compiled) { # nolint: cyclocomp_linter. Its functions count as one.
+# function sees, because converting a returned object costs another call.
+pair_caller <- function(compiled) {
   general <- direct_caller(compiled)
-  direct <- native <- NULL
-  calls <- 0
-  asked_at <- 2 # the call at which Python is asked for the native code, which it may not have yet
-  wait <- 2
-  handed_out <- 0
+  direct <- NULL
+  native <- native_pair(compiled)
   memory <- matrix(0, 0L, 1L)
   of_size <- function(size) {
     memory <<- matrix(0, size, 1L)
     direct <<- call_core("interop.r.pair", compiled, memory)
     if (!all(memory == 1)) direct <<- NULL # it was copied
   }
+  alone <- function(arguments, attributes, members) native$run(arguments, attributes)
+  structure(alone = alone, function(arguments, members = list(), call = users_call()) {
+    size <- length(arguments[[1L]]) + 1L
+    if (length(memory) != size) of_size(size)
+    if (is.null(direct)) {
+      return(general(arguments, call = call))
+    }
+    operands <- as_operands(arguments)
+    result <- py_call_list(direct, operands)
+    kind <- class(result)[1L]
+    if (kind == "python.builtin.bool") {
+      native$count_call(operands)
+      list(value = memory[1L], derivative = memory[-1L])
+    } else if (kind == failure_class) {
+      raise(result, call)
+    } else {
+      py_to_r(result)
+    }
+  })
+}
+
+# A caller for likelihoods without random effects, whose value and gradient need Python only until the code is native.
+likelihood_caller <- function(compiled) {
+  general <- direct_caller(compiled)
+  native <- native_pair(compiled)
+  is_pair <- function(members) members$question == "value_and_grad"
+  alone <- function(arguments, attributes, members) if (is_pair(members)) native$run(arguments, attributes)
+  structure(alone = alone, function(arguments, members, call = users_call()) {
+    result <- general(arguments, members, call)
+    if (is_pair(members)) native$count_call(as_operands(arguments))
+    result
+  })
+}
+
+# The native code of a program for value and gradient, run without Python (src/programs.c). `run()` returns NULL if the
+# program has other parts, or Python must run it. `count_call()` follows each run by Python.
+native_pair <- function(compiled) {
+  native <- NULL
+  calls <- 0
+  asked_at <- 2 # the call at which Python is asked for the native code, which it may not have yet
+  wait <- 2
+  handed_out <- 0
   find_native <- function(operands) {
     # Python gets one call in this many, to check the program's results.
     until_python <- min(64 * 4^handed_out, 2^14)
@@ -378,7 +416,11 @@ pair_caller <- function(compiled) { # nolint: cyclocomp_linter. Its functions co
     asked_at <<- calls + wait
     wait <<- min(2 * wait, 128)
   }
-  alone <- function(arguments, attributes) {
+  count_call <- function(operands) {
+    calls <<- calls + 1
+    if (calls >= asked_at && is.null(native)) find_native(operands)
+  }
+  run <- function(arguments, attributes) {
     if (is.null(native) || !is.null(state$clock)) {
       return(NULL)
     }
@@ -398,25 +440,7 @@ pair_caller <- function(compiled) { # nolint: cyclocomp_linter. Its functions co
     }
     found
   }
-  structure(alone = alone, function(arguments, members = list(), call = users_call()) {
-    size <- length(arguments[[1L]]) + 1L
-    if (length(memory) != size) of_size(size)
-    if (is.null(direct)) {
-      return(general(arguments, call = call))
-    }
-    operands <- as_operands(arguments)
-    result <- py_call_list(direct, operands)
-    kind <- class(result)[1L]
-    if (kind == "python.builtin.bool") {
-      calls <<- calls + 1
-      if (calls >= asked_at && is.null(native)) find_native(operands)
-      list(value = memory[1L], derivative = memory[-1L])
-    } else if (kind == failure_class) {
-      raise(result, call)
-    } else {
-      py_to_r(result)
-    }
-  })
+  list(run = run, count_call = count_call)
 }
 
 # Plain arguments in the form that Python takes: numbers, and arrays without names.

@@ -171,7 +171,7 @@ number_of_determinant <- function(x) {
 }
 
 # Small tensors and R's numbers, at least one of them in a log, as `order()` arranges the numbers of their elements;
-# NULL if they are for Python.
+# NULL if they are for Python, as is a number that would be repeated often: each of its copies has a gradient.
 rearranged <- function(order, ...) {
   log <- vector_log()
   if (is.null(log)) {
@@ -185,7 +185,11 @@ rearranged <- function(order, ...) {
     numbers <- if (any(vapply(parts, has_log, NA))) lapply(parts, numbers_in, log = log)
     cells <- if (!is.null(numbers) && !any(vapply(numbers, is.null, NA))) do.call(order, numbers)
   }
-  if (length(cells) > 0L && length(dim(cells)) < 3L) {
+  size <- length(cells)
+  if (size > most_together && size > length(unlist(numbers))) {
+    return(NULL)
+  }
+  if (size > 0L && length(dim(cells)) < 3L) {
     lazy_handle(log, as.vector(cells), dim(cells) %||% length(cells))
   }
 }

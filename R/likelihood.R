@@ -237,7 +237,7 @@ likelihood_of <- function(
       paste(parameters$names, collapse = "\037"), as.double(kinds), as.double(parameters$labels),
       parameters$parts, integrate
     )
-  }, fixed = fixed)
+  }, if (any(parameters$random)) direct_caller else likelihood_caller, fixed)
   ask <- function(question, theta, ...) {
     members <- list(question = question, ...) # here, as no random numbers may be drawn in a trace
     before <- state$likelihood

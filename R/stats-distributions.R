@@ -191,6 +191,9 @@ elementwise <- function(f, arguments) {
   }
   shape <- forms[!others][[1L]]
   flat_one <- function(x, size) {
+    if (size == 1) { # broadcast: 500 equal elements would have 500 gradients
+      return(if (!is_any_tensor(x)) as.vector(x) else if (length(known_dim(x)) > 1L) flat(x) else x)
+    }
     if (!is_any_tensor(x)) array_of(rep_len(as.vector(x), most)) else if (size == most) flat(x) else recycled(x, most)
   }
   value <- do.call(f, Map(flat_one, arguments, sizes), quote = TRUE)

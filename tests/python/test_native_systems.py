@@ -25,7 +25,7 @@ def of_stacks(a, b):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize(
-    "shapes", [((1, 1), (1, 2)), ((2, 2), (2,)), ((3, 3), (3, 2)), ((8, 8), (8,)), ((2, 3, 3),) * 2]
+    "shapes", [((1, 1), (1, 2)), ((2, 2), (2,)), ((3, 3), (3, 2)), ((3, 3), (3, 9)), ((8, 8), (8,)), ((2, 3, 3),) * 2]
 )
 def test_numbers(shapes, dtype):
     a, b = (rng.normal(size=shape).astype(dtype) for shape in shapes)

@@ -168,3 +168,48 @@ test_once("a search that leaves the numbers ends in an error that says where", {
   beyond <- function(p) -exp(exp(p$a)) - p$b^2
   expect_error(maximize_likelihood(beyond, list(a = 1, b = 1)), "likelihood", class = "gradops_error_inference")
 })
+
+test_once("later values of a likelihood are native, and follow what it reads", {
+  local_backend("numpy")
+  old <- config_set_check("sample") # checks of all calls would leave them to Python
+  withr::defer(config_set_check(old))
+  y <- c(1, 2, 4)
+  plain <- function(p) {
+    V <- matrix(c(1, p$r, p$r, 1), 2)
+    sum((y - p$m)^2) * exp(-p$s) + 3 * p$s + p$r^2 - sum(log(diag(chol(V))))
+  }
+  numbers <- function(x) plain(list(m = x[1], s = x[2], r = x[3]))
+  o <- objective(plain, start = list(m = 0, s = 0, r = 0))
+  at <- function(i) c(0.5 * i, 0.1 * i, 0.05 * i)
+  for (i in 1:9) {
+    expect_equal(o$fn(at(i)), numbers(at(i)), tolerance = 1e-12)
+    expect_equal(unname(o$gr(at(i))), numeric_gradient(numbers, at(i)), tolerance = 1e-6)
+  }
+  expect_true(is.nan(o$fn(c(0, 0, 2))))
+  y <- c(1, 2, 9)
+  expect_equal(o$fn(at(3)), numbers(at(3)), tolerance = 1e-12)
+  expect_equal(maximize_likelihood(plain, list(m = 0, s = 0, r = 0))$parameters$m, 4, tolerance = 1e-6)
+})
+
+test_once("effects that are read one by one and by position leave a likelihood separable", {
+  local_backend("numpy")
+  python <- reticulate::py_run_string("
+import gradops.functional.sparsity.laplace as module
+plans, plan = [], module.hessian_plan
+def note(*args, plans=plans, plan=plan, **members):
+    plans.append(plan(*args, **members))
+    return plans[-1]
+module.hessian_plan = note
+", local = TRUE, convert = FALSE)
+  withr::defer(python$module$hessian_plan <- python$plan)
+  id <- rep(1:50, each = 5)
+  item <- rep(1:20, length.out = 250)
+  y <- cos(id) + sin(item)
+  o <- objective(function(p) {
+    seen <- sum(dnorm(y, p$mu + p$u[id] + p$v[item], 1, log = TRUE))
+    -seen - sum(dnorm(p$u, 0, exp(p$t[1]), log = TRUE)) - sum(dnorm(p$v, 0, exp(p$t[2]), log = TRUE))
+  }, start = list(mu = 0, t = c(0, 0), u = numeric(50), v = numeric(20)), random = c("u", "v"))
+  V <- diag(250) + outer(id, id, "==") + outer(item, item, "==")
+  expect_equal(o$fn(o$par), (250 * log(2 * pi) + c(determinant(V)$modulus) + sum(y * solve(V, y))) / 2, tolerance = 1e-10)
+  expect_s3_class(python$plans[[0]], "gradops.functional.sparsity.separable.SeparableHessian")
+})

@@ -340,3 +340,16 @@ test_once("a compiled objective accepts numbers as settings", {
   o <- objective(function(p) -sum(dnorm(c(0.3, 1.6), p[1], exp(p[2]), 1)), jit = TRUE)
   expect_equal(o$fn(c(0.1, 0.2)), -sum(stats::dnorm(c(0.3, 1.6), 0.1, exp(0.2), TRUE)), tolerance = 1e-12)
 })
+
+test_once("a parameter that is recycled in a density is one value of the program", {
+  local_backend("numpy")
+  y <- seq(0.1, 4, length.out = 60)
+  X <- cbind(1, sin(y))
+  joint <- function(dgamma) function(p) -sum(dgamma(y, exp(p[3]), scale = exp(X %*% p[1:2]) / exp(p[3]), log = TRUE))
+  p <- c(0.1, 0.2, 0.3)
+  o <- objective(joint(dgamma), jit = TRUE)
+  expect_equal(o$fn(p), joint(stats::dgamma)(p), tolerance = 1e-12)
+  expect_equal(o$gr(p), numeric_gradient(joint(stats::dgamma), p), tolerance = 1e-7)
+  steps <- as.numeric(sub(".*: ([0-9]+) steps.*", "\\1", explain(o)[1]))
+  expect_lt(steps, 200)
+})

@@ -57,10 +57,10 @@ class Likelihood:
         nothing = tensor(layout.u)
         owner: Any = backends.backend_of(nothing)
         self._on_numpy, self._eager = isinstance(nothing, np.ndarray), owner.derivatives.own_tape
-        self._first = self._compiled(functional.value_and_grad(lambda theta: f(theta, nothing)))
+        self.pair = self._compiled(functional.value_and_grad(lambda theta: f(theta, nothing)))
         self._second = self._compiled(hides_arguments(lambda x: functional.hessian(lambda x: f(x, nothing), x)))
         if shared is not None:
-            self._first, self._second = shared(self._first, self._second)
+            self.pair, self._second = shared(self.pair, self._second)
 
     def __repr__(self) -> str:
         return f"<gradops {type(self).__name__.lower()}, {self._about()}>"
@@ -93,7 +93,7 @@ class Likelihood:
 
     def value_and_grad(self, theta) -> tuple[float, np.ndarray]:
         """Return the value and its gradient with respect to the estimated parameters."""
-        value, gradient = self._first(self.tensor(self._vector(theta)))
+        value, gradient = self.pair(self.tensor(self._vector(theta)))
         return float(value), np.array(ops.convert_to_numpy(gradient))
 
     def hessian(self, theta) -> np.ndarray:
@@ -104,7 +104,7 @@ class Likelihood:
         """
         theta = self._vector(theta)
         self.value_and_grad(theta)
-        programs = self._first.programs.all() if hasattr(self._first, "programs") else []
+        programs = self.pair.programs.all() if hasattr(self.pair, "programs") else []
         if any(getattr(program, "steps", 0) > MAX_COMPILED_STEPS for program in programs):
             return symmetrised(self._differences(theta)[0])
         return np.array(ops.convert_to_numpy(self._second(self.tensor(theta))))

@@ -211,12 +211,13 @@ class Compiled(_functions.Made[P, R]):
         self._forget_changed()
         return self._program(Signature(args, {}, self.static))
 
-    def part(self, k: int, *args, late: Sequence = (), turns: int = 0) -> Any:
+    def part(self, k: int, *args, late: Sequence = (), turns: int = 0, most: int = 40) -> Any:
         """Return item ``k`` of the results, by a program that computes this item only; one trace serves all items.
 
         Args:
             late: arrays for the inputs that the function made while it was traced, whose sizes it found.
-            turns: the number of calls of the item that the reference executor runs before the item is compiled.
+            turns, most: the number of calls of the item that the reference executor runs before the item is compiled:
+                ``turns`` for a program of single numbers, fewer for arrays, and at most ``most``.
 
         Raises:
             JitError: the function branched on values while it was traced.
@@ -224,7 +225,7 @@ class Compiled(_functions.Made[P, R]):
         self._forget_changed()
         found: Any = self._known(args)
         program, arrays = (self.program(*args), list(args)) if found is None else found
-        return program.part(k, turns)([*arrays, *late])
+        return program.part(k, turns, most)([*arrays, *late])
 
     def _program(self, signature: Signature) -> Callable:
         program = self._found(signature)
@@ -674,19 +675,20 @@ class _Parts:
             self._parts.append((part, outputs[start : start + part.leaves]))
             start += part.leaves
 
-    def part(self, k: int, turns: int) -> Callable:
+    def part(self, k: int, turns: int, most: int) -> Callable:
         """Return the function of item ``k``.
 
         The reference executor runs its first calls, as there may be no others. Then the item is compiled; the traced
         program is held until all items are.
 
         Args:
-            turns: the number of first calls for single numbers; arrays gain more from compiled code and get fewer.
+            turns, most: the number of first calls for single numbers; arrays gain more from compiled code and get
+                fewer, and no item gets more than ``most``.
         """
         found = self._made.get(k)
         if found is not None:
             return found
-        turns = int(turns * self._share_of_turns)
+        turns = min(int(turns * self._share_of_turns), most)
         form, outputs = self._parts[k]
         self._calls[k] += 1
         if self._calls[k] == 1 and turns and len(self._program.table) <= SHORT:  # type: ignore[union-attr]

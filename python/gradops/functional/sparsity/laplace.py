@@ -75,8 +75,13 @@ class Programs:
 MIN_CALLS_OF_GRADIENT, MIN_CALLS_OF_DERIVATIVES = 12, 40
 """The numbers of calls of the gradient, and of the other derivatives, before their programs are compiled.
 
-Compilation takes the time that 15 to 80 calls save. A search calls the gradient some five times and a first value up to
-ten times; a fit calls the other derivatives 15 to 40 times.
+Compilation takes the time that 7 to 18 calls save. A search calls the gradient some five times and a first value up to
+ten times.
+"""
+FEW_PARAMETERS, MOST_OF_SEVERAL = 2, 6
+"""With more estimated parameters, the other derivatives are compiled after at most so many calls.
+
+A fit calls them 13 to 15 times for two parameters, which is what compilation takes, and 20 to 80 times for more.
 """
 
 
@@ -100,6 +105,8 @@ class Shared:
             return mine._all(f, *arrays)
 
         self._like = theta, u
+        most = MIN_CALLS_OF_DERIVATIVES if theta.size <= FEW_PARAMETERS else MOST_OF_SEVERAL
+        self._turns = {"turns": MIN_CALLS_OF_DERIVATIVES, "most": most}
         self._programs: Any = Compiled(compute_all, (), split=True)
         self._nothing = np.zeros(u.shape)
         self.hessian: Any = None
@@ -111,17 +118,15 @@ class Shared:
         return self._programs.part(0, theta, u, self._nothing, late=[self._weights], turns=MIN_CALLS_OF_GRADIENT)
 
     def elements(self, theta, u):
-        return self._programs.part(1, theta, u, self._nothing, late=[self._weights], turns=MIN_CALLS_OF_DERIVATIVES)
+        return self._programs.part(1, theta, u, self._nothing, late=[self._weights], **self._turns)
 
     def mode_gradient(self, theta, u, weights, left):
-        u_gradient, *whole = self._programs.part(
-            3, theta, u, self._nothing, late=[weights], turns=MIN_CALLS_OF_DERIVATIVES
-        )
+        u_gradient, *whole = self._programs.part(3, theta, u, self._nothing, late=[weights], **self._turns)
         return (u_gradient, *whole) if whole else (left + u_gradient, None)
 
     def theta_gradient(self, theta, u, weights, along, whole):
         along = self._nothing if along is None else along
-        found = self._programs.part(2, theta, u, along, late=[weights], turns=MIN_CALLS_OF_DERIVATIVES)
+        found = self._programs.part(2, theta, u, along, late=[weights], **self._turns)
         return found if whole is None else whole - found
 
     def _value(self, f, inputs: tuple):

@@ -95,7 +95,8 @@ class AffineParts:
                 if not given:
                     continue
                 moving.add(node.seq)  # before its tangent is computed, which may use its result
-                if given.keys() <= self._tangents.keys() and not node.rule.partial:  # one operation, not several
+                is_block = node.rule.partial and not node.rule.elementwise  # several operations on single numbers
+                if given.keys() <= self._tangents.keys() and not is_block:
                     tangent = pushforward.result_tangent(node, self._tangents, True)
                     if tangent is None:
                         moving.remove(node.seq)

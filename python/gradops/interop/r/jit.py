@@ -15,6 +15,7 @@ from ... import backends, config
 from ..._scopes import changes
 from ...autodiff.diagnostics import profiler
 from ...backends.policy import NeedsPolicy
+from ...jit.compiled import Compiled
 from .calls import invoke
 from .errors import Failure
 from .values import FLOAT, MARK, as_arrays, from_r, is_plain, r_arrays
@@ -96,21 +97,26 @@ class Alone(NamedTuple):
 
 
 def alone(function: Any, calls: float, *arguments) -> Alone | None:
-    """Return the program of a compiled :func:`.objective` for such arguments, so that C code can run it without Python.
+    """Return the program of a value and its gradient for such arguments, so that C code can run it without Python.
 
     Returns None if there is no such program yet, or if it takes more than one run of native code.
 
     Args:
+        function: a compiled :func:`.objective`, or a function with an attribute ``pair``, which returns a compiled
+            function for the pair, or None.
         calls: the number of times that C code may run it before returning to Python.
     """
-    compiled = function.scalar.compiled
-    if not is_plain(arguments) or profiler.running() or not (compiled.captured and compiled.captured.is_fixed):
+    compiled = function.pair() if hasattr(function, "pair") else function.scalar.compiled
+    if not isinstance(compiled, Compiled) or not (compiled.captured and compiled.captured.is_fixed):
+        return None
+    if not is_plain(arguments) or profiler.running():
         return None
     arrays = as_arrays(arguments)
     if (known := compiled.known(tuple(arrays))) is None or max(x.ndim for x in arrays) > 1:
         return None
     program = getattr(known[0], "first", known[0])
-    (_, value), derivative = program.form.parts[0].parts, program.form.parts[1]
+    value, derivative = program.form.parts
+    value = value.parts[1] if value.parts else value
     sole, verification = program.sole, program.verification
     if verification is not None:
         if verification.failed or config.check() in ("always", "error"):

@@ -41,6 +41,20 @@ class _Numbers:
         """Emit the largest absolute value of the elements."""
         return self.code.reduced("max", np.array([self.absolute(e) for e in x.flat]), FLOATS[0])
 
+    def row(self, name: str, *operands) -> np.ndarray:
+        """Emit an operation on rows of cells, or single cells for all elements; long rows are one instruction."""
+        shape = np.broadcast_shapes(*map(np.shape, operands))
+        if shape[0] > LARGEST:
+            return self.code.written(name, list(operands), shape, FLOATS[0])
+        each = zip(*[np.broadcast_to(x, shape).tolist() for x in operands])
+        return np.array([self.code.number(name, list(cells)) for cells in each], np.int64)
+
+    def subtract_multiple(self, x: np.ndarray, factor: int, y: np.ndarray) -> np.ndarray:
+        """Emit the row ``x - factor * y``; both operations round."""
+        if len(x) > LARGEST:  # there is no fused instruction on vectors
+            return self.row("subtract", x, self.row("multiply", factor, y))
+        return self.row("multiply_subtract_right", factor, y, x)
+
     def subtract_products(self, x: int, a, b) -> int:
         """Emit ``x`` minus the dot product of two rows."""
         for i, j in zip(a, b):
@@ -171,10 +185,10 @@ def _solve_triangular(numbers: _Numbers, a, b, lower=False):
 def _substituted(numbers: _Numbers, a: np.ndarray, b: np.ndarray, order: list[int]) -> np.ndarray:
     """Emit forward or backward substitution in a triangular system, in the given order of rows."""
     x = b.copy()
-    for column in range(b.shape[1]):
-        for k, i in enumerate(order):
-            rest = numbers.subtract_products(int(b[i, column]), a[i, order[:k]], x[order[:k], column])
-            x[i, column] = numbers.divide(rest, a[i, i])
+    for k, i in enumerate(order):
+        for j in order[:k]:
+            x[i] = numbers.subtract_multiple(x[i], int(a[i, j]), x[j])
+        x[i] = numbers.row("divide", x[i], int(a[i, i]))
     return x
 
 
@@ -193,7 +207,7 @@ def _for_each_system(solved: Callable, a: np.ndarray, b: np.ndarray) -> np.ndarr
 def _eliminated(numbers: _Numbers, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[int]]:
     """Emit Gaussian elimination with partial pivoting; return the upper factor, right-hand sides and swap flags."""
     n, code = len(a), numbers.code
-    rows, swaps = np.concatenate([a, b], 1), []
+    rows, right, swaps = a.copy(), b.copy(), []
     # Near a singular matrix, LAPACK's order of operations decides whether a pivot is exactly 0, and so whether NumPy
     # raises an error. To give NumPy's answer, execution ends well before that. A NaN makes `least` NaN, and every
     # comparison with it false.
@@ -203,16 +217,16 @@ def _eliminated(numbers: _Numbers, a: np.ndarray, b: np.ndarray) -> tuple[np.nda
             # Each element is selected from both rows, which avoids a jump for each swap. Comparing every lower row with
             # the pivot so far leaves the largest, like a search.
             swap = numbers.greater(numbers.absolute(rows[i, k]), numbers.absolute(rows[k, k]))
-            for j in range(k, rows.shape[1]):
-                first, second = rows[k, j], rows[i, j]
-                rows[k, j], rows[i, j] = numbers.where(swap, second, first), numbers.where(swap, first, second)
+            for x in (rows[:, k:], right):
+                first, second = x[k].copy(), x[i].copy()
+                x[k], x[i] = numbers.row("where", swap, second, first), numbers.row("where", swap, first, second)
             swaps.append(swap)
         code.require(numbers.greater(numbers.absolute(rows[k, k]), least))
         for i in range(k + 1, n):
             factor = numbers.divide(rows[i, k], rows[k, k])
-            for j in range(k + 1, rows.shape[1]):
-                rows[i, j] = numbers.subtract_products(rows[i, j], [factor], [rows[k, j]])
-    return rows[:, :n], rows[:, n:], swaps
+            for x in (rows[:, k + 1 :], right):
+                x[i] = numbers.subtract_multiple(x[i], factor, x[k])
+    return rows, right, swaps
 
 
 def _solved(numbers: _Numbers, a: np.ndarray, b: np.ndarray) -> np.ndarray:

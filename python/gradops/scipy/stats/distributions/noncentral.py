@@ -176,14 +176,16 @@ class _Nct(_Noncentral):
         return both(df > 0, nc < math.inf, nc > -math.inf)
 
     def _logpdf(self, z, df, nc):
-        return self._normal_or(
-            norm._logpdf, lambda *xs: _noncentral.value(_noncentral.T["density"], *floating(*xs)), z, df, nc
-        )
+        def student(*xs):
+            return _noncentral.value(_noncentral.T["density"], *floating(*xs))
+
+        return self._normal_or(norm._logpdf, student, z, df, nc)
 
     def _tail(self, z, lower, log, df, nc):
-        return self._normal_or(
-            lambda z: norm._tail(z, lower, log), lambda *xs: _noncentral.t_tail(*xs, lower, log), z, df, nc
-        )
+        def student(z, df, nc):
+            return _noncentral.t_tail(z, df, nc, lower, log)
+
+        return self._normal_or(lambda z: norm._tail(z, lower, log), student, z, df, nc)
 
     @staticmethod
     def _normal_or(normal, student, z, df, nc):
