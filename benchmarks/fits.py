@@ -1,6 +1,6 @@
-"""Times maximum likelihood in Python beside statsmodels: one fit, and fits of a likelihood to many data sets.
+"""Compares maximum likelihood in Python with statsmodels: one fit, and fits of a likelihood to many data sets.
 
-python benchmarks/fits.py [FITS] [MODEL ...]: processor time in a warm process, statsmodels installed beside gradops.
+python benchmarks/fits.py [FITS] [MODEL ...]: processor time in a warm process. It needs statsmodels.
 """
 
 from __future__ import annotations

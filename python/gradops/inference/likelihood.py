@@ -33,7 +33,8 @@ class Likelihood:
         f: the likelihood as a function of two vectors, the estimated parameters and the random effects.
         tensor: converts NumPy arrays to tensors of the likelihood's library.
         tree: converts a vector of all parameters to the user's structure.
-        shared: replaces the compiled gradient and Hessian by those of earlier fits, see :mod:`.repeated`.
+        shared: takes the compiled gradient and Hessian and returns replacements from earlier fits, see
+            :mod:`.repeated`.
     """
 
     by_differences = False  # whether :meth:`hessian` takes differences of the gradient

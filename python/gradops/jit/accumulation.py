@@ -35,13 +35,13 @@ class Factors(NamedTuple):
 
 
 class WithoutSums:
-    """A loop without sums of products, as a kernel that takes and returns what the loop does.
+    """A loop without sums of products: a kernel with the arguments and results of the original loop.
 
     Args:
         loop: the shorter loop.
-        kept: the numbers of the original loop's arrays of the state that the shorter loop has.
-        fixed: those that no iteration changes, which the shorter loop reads as held arrays.
-        sums: the factors of those that are sums, by number.
+        kept: the numbers of the carries that both loops have.
+        fixed: the numbers of the carries that no iteration changes; the shorter loop reads them as held arrays.
+        sums: the factors of each carry that is a sum, by its number.
         rows: the numbers of the rows that the shorter loop reads.
         stacked: the number of results of each row of the original loop.
     """

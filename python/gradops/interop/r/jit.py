@@ -114,7 +114,7 @@ def alone(function: Any, calls: float, *arguments) -> Alone | None:
     arrays = as_arrays(arguments)
     if (known := compiled.known(tuple(arrays))) is None or max(x.ndim for x in arrays) > 1:
         return None
-    program = getattr(known[0], "first", known[0])
+    program: Any = getattr(known[0], "first", known[0])
     value, derivative = program.form.parts
     value = value.parts[1] if value.parts else value
     sole, verification = program.sole, program.verification
