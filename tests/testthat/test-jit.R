@@ -41,6 +41,18 @@ test_once("explain() says why a function was traced again", {
   expect_error(explain(sum), "compiled function or objective", class = "gradops_error_type")
 })
 
+test_once("explain() tells how the derivatives of a likelihood were compiled", {
+  skip_if(config_backend() != "numpy", "native code is NumPy's")
+  y <- c(1, 2, 4)
+  nll <- function(p) sum((y - p$u)^2) + sum((p$u - p$a)^2)
+  for (random in list(NULL, "u")) {
+    o <- objective(nll, start = list(a = 0, u = y), random = random)
+    expect_match(explain(o), "not compiled yet")
+    o$gr(o$par)
+    expect_match(explain(o), "float64")
+  }
+})
+
 test_contract("R runs to trace, once per signature", {
   noted <- counting(\(x) sum(exp(x)^2))
   f <- jit(noted$f)

@@ -26,6 +26,10 @@ Standard errors change by half of that.
 """
 
 
+def explained(function: Any) -> str:
+    return function.explain() if hasattr(function, "explain") else "not compiled: the library runs it eagerly"
+
+
 class Likelihood:
     """A negative log-likelihood as a function of the vector of estimated parameters.
 
@@ -77,6 +81,10 @@ class Likelihood:
     def _compiled(self, function: Callable) -> Any:
         """Compile a function, except on libraries that run eagerly, where compiling costs more than running."""
         return function if self._eager else jit(function)
+
+    def explain(self) -> str:
+        """Return how the derivatives were compiled, as text."""
+        return explained(self.pair)
 
     def _vector(self, theta) -> np.ndarray:
         theta = np.asarray(theta, float)

@@ -30,7 +30,7 @@ from ..scipy._tensors import constant_like
 from ..scipy.sparse import _ops as sparse_ops
 from ..scipy.sparse import _pattern
 from ..scipy.sparse._factor import Factor
-from .likelihood import Likelihood, differences, symmetrised
+from .likelihood import Likelihood, differences, explained, symmetrised
 from .parameters import Layout, Parameters, check_likelihood, function_of, listed, made_by, shown
 from .quadrature import NEGLIGIBLE, Domain, domain
 
@@ -195,6 +195,9 @@ class Laplace(Likelihood):
         terms = ops.where(counts, ops.expand_dims(log_weights, 1) - rises, -10 * NEGLIGIBLE)
         logs = ops.logsumexp(terms, 0)
         return self.f(theta, places) - ops.sum(logs + ops.log(scales))
+
+    def explain(self) -> str:
+        return "\n".join(map(explained, self._programs.compiled()))
 
     def _derivatives(self, theta, u) -> Programs | Shared:
         if self._on_numpy:

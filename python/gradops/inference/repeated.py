@@ -89,6 +89,9 @@ class Bound:
         """True if the compiled Hessian takes less time than differences, as many fits use it."""
         return self._shared.fits > MANY and self._function is not self._own
 
+    def explain(self) -> str:
+        return self._function.explain()
+
     def __call__(self, theta):
         if self._function is not self._own:
             try:

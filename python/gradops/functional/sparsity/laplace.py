@@ -65,6 +65,10 @@ class Programs:
         self._with_determinant = compiled(grad(penalised, (1, 0)))
         self._along = compiled(lambda theta, u, along: hvp(f, (theta, u), (ops.zeros_like(theta), along))[1][0])
 
+    def compiled(self) -> list:
+        """Return the functions that may be compiled."""
+        return [self.value_and_gradient, self._with_determinant, self._along]
+
     def mode_gradient(self, theta, u, weights, left):
         return self._with_determinant(theta, u, weights)
 
@@ -113,6 +117,9 @@ class Shared:
         self._weights = np.zeros(0)
         self._programs.program(theta, u, self._nothing)
         self._weights = np.zeros(self.hessian.pattern.nnz)  # type: ignore[attr-defined]
+
+    def compiled(self) -> list:
+        return [self._programs]
 
     def value_and_gradient(self, theta, u):
         return self._programs.part(0, theta, u, self._nothing, late=[self._weights], turns=MIN_CALLS_OF_GRADIENT)

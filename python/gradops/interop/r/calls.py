@@ -232,8 +232,10 @@ def jit(f: Callable, static_argnums=(), native: bool = True) -> Callable:
 
 
 def explain(function: Any) -> str:
-    """Explain the programs compiled for a function made by :func:`jit`."""
-    return function.explain()
+    """Explain the programs compiled for a function made by :func:`jit`, or for a :func:`.likelihood`."""
+    if hasattr(function, "model"):
+        function = function.model()
+    return "not compiled yet: the first call compiles it" if function is None else function.explain()
 
 
 def follow(function: Any, previous: Any, changes: list) -> None:

@@ -102,11 +102,10 @@ def alone(function: Any, calls: float, *arguments) -> Alone | None:
     Returns None if there is no such program yet, or if it takes more than one run of native code.
 
     Args:
-        function: a compiled :func:`.objective`, or a function with an attribute ``pair``, which returns a compiled
-            function for the pair, or None.
+        function: a compiled :func:`.objective` or a :func:`.likelihood`.
         calls: the number of times that C code may run it before returning to Python.
     """
-    compiled = function.pair() if hasattr(function, "pair") else function.scalar.compiled
+    compiled = getattr(function.model(), "pair", None) if hasattr(function, "model") else function.scalar.compiled
     if not isinstance(compiled, Compiled) or not (compiled.captured and compiled.captured.is_fixed):
         return None
     if not is_plain(arguments) or profiler.running():

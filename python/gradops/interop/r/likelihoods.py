@@ -70,7 +70,7 @@ def likelihood(f: Callable, values, names: str, random, labels, parts=None, inte
             members = {name: np.ascontiguousarray(x, float) for name, x in members.items()}
             return getattr(Questions(made[0], np.array(theta, float).reshape(-1)), question)(**members)
 
-    answer.pair = lambda: made[0].pair if made else None  # type: ignore[attr-defined]  # for :func:`.alone`
+    answer.model = lambda: made[0] if made else None  # type: ignore[attr-defined]
     return answer
 
 
