@@ -80,12 +80,13 @@ named_calls <- function() {
   )
   operands <- c(lapply(names(named_values), as.name), list(2, quote(1:3), quote(c(q = 1, r = 2, s = 4))))
   pairs <- expand.grid(seq_along(named_values), seq_along(operands))
+  plain_first <- pairs[pairs[[2]] > length(named_values), ] # pairs of named values are in both orders already
   c(
     unlist(lapply(unary, function(f) lapply(operands[seq_along(named_values)], function(x) call(f, x)))),
     unlist(lapply(binary, function(f) {
       c(
         Map(function(i, j) call(f, operands[[i]], operands[[j]]), pairs[[1]], pairs[[2]]),
-        Map(function(i, j) call(f, operands[[j]], operands[[i]]), pairs[[1]], pairs[[2]])
+        Map(function(i, j) call(f, operands[[j]], operands[[i]]), plain_first[[1]], plain_first[[2]])
       )
     })),
     alist(
@@ -156,7 +157,7 @@ test_each("results have base R's names, for many functions", {
   # Here R turns arrays into vectors, or uses row numbers as names.
   others <- alist(tail(C), tail(K), diff(A), cbind(A), rbind(A), cbind(A, A), rbind(A, A))
   known <- !vapply(of_r, is.null, NA) & !calls %in% others
-  expect_gt(sum(known), 900)
+  expect_gt(sum(known), 650)
   found <- list()
   parts <- lapply(which(known), function(i) {
     bquote(local(found[[.(i)]] <<- tryCatch(list(.labels(.(calls[[i]]))), error = identity)))
