@@ -59,7 +59,7 @@ start_python <- function() {
   bridge <- attempt(
     {
       name_files() # before the import, whose bytecode may be there
-      without_collections(reticulate::import_from_path("gradops.interop.r", path = path, convert = FALSE))
+      pause_collector(reticulate::import_from_path("gradops.interop.r", path = path, convert = FALSE))
     },
     function(error) {
       abort(
@@ -84,7 +84,7 @@ start_python <- function() {
 }
 
 # Run `code` without Python's garbage collector: an import makes many objects and no garbage, and is a seventh faster.
-without_collections <- function(code) {
+pause_collector <- function(code) {
   collector <- reticulate::import("gc", convert = FALSE)
   if (py_to_r(py_call(collector$isenabled))) {
     py_call(collector$disable)

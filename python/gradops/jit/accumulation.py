@@ -34,7 +34,7 @@ class Factors(NamedTuple):
     turned: bool
 
 
-class WithoutSums:
+class DeferredSums:
     """A loop without sums of products: a kernel with the arguments and results of the original loop.
 
     Args:
@@ -78,7 +78,7 @@ class WithoutSums:
         ]
 
 
-def without_sums(loop: Any) -> WithoutSums | None:
+def deferred_sums(loop: Any) -> DeferredSums | None:
     """Return a loop without the large sums that native code does not take; None if it has none."""
     body = loop.body
     program, (states, results) = body.program, body.outputs
@@ -106,7 +106,7 @@ def without_sums(loop: Any) -> WithoutSums | None:
     shorter = type(loop)(body.changed(needed, outputs, inputs), len(kept), loop.count, loop.reverse, loop.kept)
     at = {x: len(results) + i for i, x in enumerate(stacked)}
     placed = {k: [Factors(at[f.x], at[f.y], f.turned) for f in factors] for k, factors in sums.items()}
-    return WithoutSums(shorter, kept, fixed, placed, rows, len(results))
+    return DeferredSums(shorter, kept, fixed, placed, rows, len(results))
 
 
 def _factors(program: Program, made: dict[int, Step], uses: Counter, total: int, start: int) -> list[Factors]:

@@ -34,7 +34,7 @@ class Hoisted:
         results = [o.index for o in (*outputs, holds) if isinstance(o, Place)]
         rows = needed_rows(program, results)
         depends = _dependent(rows, program.inputs[:count])
-        late = _with_cheap_rows(program, rows, depends)
+        late = _add_cheap_rows(program, rows, depends)
         after = rows[late]
         read = {*after.operands().tolist(), *results}
         made = sorted(read.intersection(rows[~late].results().tolist()))
@@ -80,7 +80,7 @@ def _dependent(rows: Rows, places: list[int]) -> np.ndarray:
     return found
 
 
-def _with_cheap_rows(program: Program, rows: Rows, late: np.ndarray) -> np.ndarray:
+def _add_cheap_rows(program: Program, rows: Rows, late: np.ndarray) -> np.ndarray:
     """Return the late rows and the rows that make single numbers and views for them.
 
     A loop over observations reads as many numbers. Native code computes them faster than it reads them as arguments,

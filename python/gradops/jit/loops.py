@@ -18,7 +18,7 @@ from ..autodiff.state import read
 from ..autodiff.variable import Variable, data_of, edges_of, is_active, wrap
 from ..ops import control, creation, elementwise
 from . import native
-from .accumulation import without_sums
+from .accumulation import deferred_sums
 from .agreement import agree, checks, report
 from .array import Traced
 from .program import Program
@@ -116,7 +116,7 @@ class Loop:
             if self._alone and checks() and not self._is_right(state, rows, held):
                 self._alone = False
             if not self._alone:
-                self._shorter = without_sums(self)
+                self._shorter = deferred_sums(self)
                 if self._shorter is None:
                     self.body.emitted()
 
