@@ -466,6 +466,8 @@ def test_closure_convert_without_arguments(backend):
         return converted(*closed_over)
 
     close(gradops.grad(total)(x), 2 * x)
+    with gradops.config.backend_scope("numpy"):  # without arguments the library is that of the tensors in closures
+        close(gradops.jit(gradops.grad(total))(x), 2 * x)
 
 
 def test_closure_convert_refuses_tensors_in_objects():
