@@ -1,4 +1,4 @@
-"""Store the bytecode of gradops' modules in the cache folder; imported if Python cannot store it beside their sources.
+"""Store the bytecode of gradops' modules in the cache folder, if Python cannot store it next to their sources.
 
 R installs the sources without bytecode, as it does not know the user's Python. In a library that the user may not write
 to, Python would compile them in each process, which takes most of a second.
@@ -35,7 +35,7 @@ def install(root: str) -> None:
     find = importlib.machinery.FileFinder.path_hook((loader, importlib.machinery.SOURCE_SUFFIXES))
 
     def hook(path: str):
-        if os.path.commonprefix([root, path]) != root:
+        if path != root and not path.startswith(root + os.sep):
             raise ImportError
         return find(path)
 

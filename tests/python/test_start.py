@@ -167,7 +167,12 @@ def test_bytecode_is_stored_in_the_cache_folder_if_python_cannot_store_it(tmp_pa
         (folder / "__pycache__").touch()  # a file, so that not even root can write there
     named = str(tmp_path / cache) if cache != "off" else cache
     environment = {**os.environ, "GRADOPS_CACHE": named, "PYTHONPATH": str(tmp_path)}
-    program = "import sys, gradops, gradops.errors as e; assert not sys.pycache_prefix; print(gradops.__file__, e.{})"
+    neighbour = tmp_path / "gradops_neighbour"  # a package of others
+    neighbour.mkdir()
+    for name in ("__init__.py", "part.py"):
+        (neighbour / name).touch()
+    program = "import sys, gradops, gradops_neighbour.part, gradops.errors as e; assert not sys.pycache_prefix\n"
+    program += "print(gradops.__file__, e.{})"
 
     def run(value):
         command = [sys.executable, "-c", program.format(value)]
@@ -176,6 +181,7 @@ def test_bytecode_is_stored_in_the_cache_folder_if_python_cannot_store_it(tmp_pa
     assert run("__name__") == [str(copied / "__init__.py"), "gradops.errors"]
     stored = [*(tmp_path / "cache").rglob("errors.*.pyc")]
     assert len(stored) == (cache != "off")
+    assert [*neighbour.rglob("part.*.pyc")]
     with open(copied / "errors.py", "a") as file:
         file.write("\nchanged = 'changed'\n")
     assert run("changed")[1] == "changed"
