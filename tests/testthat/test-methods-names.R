@@ -157,7 +157,7 @@ test_each("results have base R's names, for many functions", {
   # Here R turns arrays into vectors, or uses row numbers as names.
   others <- alist(tail(C), tail(K), diff(A), cbind(A), rbind(A), cbind(A, A), rbind(A, A))
   known <- !vapply(of_r, is.null, NA) & !calls %in% others
-  expect_gt(sum(known), 650)
+  expect_gt(sum(known), 1900)
   found <- list()
   parts <- lapply(which(known), function(i) {
     bquote(local(found[[.(i)]] <<- tryCatch(list(.labels(.(calls[[i]]))), error = identity)))
