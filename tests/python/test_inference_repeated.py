@@ -73,7 +73,7 @@ def masked(p, data):
     return ops.sum(rate - some * ops.log(rate)) + ops.sum(p["beta"] ** 2)
 
 
-def by_numpy(p, data):
+def untraceable(p, data):
     """A computation of the data that cannot be traced."""
     mean = np.asarray(data["y"]).tolist()[0] + float(np.mean(data["y"]))
     return ops.sum((p["beta"] - mean) ** 2)
@@ -85,7 +85,7 @@ STARTS = {
     ordered: (classes, {"beta": np.zeros(3), "first": np.array([-1.0]), "steps": np.zeros(2)}),
     local_level: (walk, {"log_q": 0.0, "log_r": 0.0}),
     masked: (counts, {"beta": np.zeros(2)}),
-    by_numpy: (counts, {"beta": np.zeros(2)}),
+    untraceable: (counts, {"beta": np.zeros(2)}),
 }
 
 

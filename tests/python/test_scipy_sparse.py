@@ -403,7 +403,7 @@ PAIRS = [{}, {"which": "SA"}, {"which": "BE"}, {"which": "SM"}, {"sigma": 0.4}, 
 
 @pytest.mark.parametrize("settings", PAIRS)
 def test_eigenpairs(settings):
-    """Values are SciPy's up to the signs. Derivatives equal those of the dense matrix."""
+    """Values equal SciPy's up to signs, and derivatives equal the dense matrix's."""
     settings = {"k": 3, **settings}
     w, v = sparse.linalg.eigsh(spread(ELEMENTS), **settings)
     want, vectors = scipy.sparse.linalg.eigsh(spread(ELEMENTS, scipy.sparse), **settings)

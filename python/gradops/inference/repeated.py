@@ -23,9 +23,9 @@ from .parameters import Parameters, function_of
 MOST = 8
 """The most kinds of fits of a function, by the structures of parameters and data, whose programs are kept."""
 MOST_BRANCHES = 12
-"""The number of specialisations from which a fit compiles the likelihood with its data as constants.
+"""A likelihood with so many specialisations is compiled with its data as constants.
 
-A likelihood that branches on its data has a new one for each data set.
+If it branches on its data, each data set makes a new specialisation.
 """
 MANY = 20
 """The number of fits after which standard errors come from the exact Hessian.

@@ -20,7 +20,7 @@ from .program import Program
 from .steps import Step
 
 SAVED = 4
-"""The least ratio of the elements of a product to those of its factors."""
+"""A product is deferred if it has at least so many times the elements of its factors."""
 
 LARGEST = 4_000_000
 """The largest size of the stacked factors, in elements."""

@@ -22,7 +22,7 @@ from .table import OWN, Rows
 
 
 class Hoisted:
-    """A program in two stages, as a function like those of :func:`.emission.function`.
+    """A program in two stages. It has the interface of a function made by :func:`.emission.function`.
 
     Args:
         outputs, holds: see :func:`.emission.function`.
